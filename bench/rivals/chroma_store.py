@@ -1,10 +1,9 @@
-"""Chroma's PersistentClient, measured: one phase in a process, one line of JSON out.
+"""Measures Chroma's PersistentClient: runs one phase and prints one line of JSON.
 
     chroma_store.py add|query|cold DATA STORE [ROUNDS]
 
-DATA is the folder that the benchmark made (see `store/data.rs`), STORE is Chroma's.
-Embeddings are passed in. Processor time is that of the whole process, its native
-threads included.
+DATA is the folder that the benchmark generated (see `store/data.rs`), STORE is Chroma's.
+Embeddings are passed in. CPU time is that of the whole process, including native threads.
 """
 
 import time
@@ -27,7 +26,7 @@ LIMIT = 10
 
 
 class Data:
-    """The same bytes that the other side reads."""
+    """The data that both sides read."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -76,7 +75,7 @@ def add(data, store, _rounds):
             metadatas=[metadata(row) for row in rows],
         )
     added = {"wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    # What adding has put off until the first query belongs to adding.
+    # Work that adding defers to the first query is part of adding.
     collection.query(query_embeddings=vectors[:1], n_results=LIMIT)
     return {
         "added": added,
@@ -101,7 +100,7 @@ def query(data, store, rounds):
     for name, where in filters.items():
         measured[name] = measure(collection, queries, where, rounds)
     pss = pss_bytes()
-    # Brute force comes last: its memory and its threads are not Chroma's.
+    # Brute force comes last, so that its memory and threads are not counted.
     vectors = data.vectors()
     for name, where in filters.items():
         found = measured[name].pop("found")
@@ -137,7 +136,7 @@ def measure(collection, queries, where, rounds):
 
 
 def recall(vectors, queries, where, found):
-    """The share of the true nearest that was found, by brute force."""
+    """The share of the true nearest neighbors that were found, compared with brute force."""
     rows = numpy.arange(len(vectors))
     hits = wanted = 0
     for at, (vector, ids) in enumerate(zip(queries, found)):
@@ -146,16 +145,16 @@ def recall(vectors, queries, where, found):
         if condition:
             ((key, value),) = condition.items()
             allowed = rows[value :: {"tenth": 10, "thousandth": 1000}[key]]
-        # All vectors are of unit length.
-        nearness = vectors[allowed] @ vector
-        best = allowed[numpy.argsort(-nearness)[:LIMIT]]
+        # All vectors have unit length.
+        similarity = vectors[allowed] @ vector
+        best = allowed[numpy.argsort(-similarity)[:LIMIT]]
         wanted += len(best)
         hits += len({record_id(row) for row in best} & set(ids))
     return hits / wanted
 
 
 def cold(data, store, _rounds):
-    """The orchestrator adds up the whole process; this is the part after the import."""
+    """Reports the CPU time after the imports; the caller measures the whole process."""
     collection = open_client(store).get_collection("bench", embedding_function=None)
     collection.query(query_embeddings=data.queries()[:1], n_results=LIMIT)
     return {"cpu_without_import_seconds": time.process_time() - IMPORT_STARTED - IMPORT_CPU}

@@ -1,4 +1,4 @@
-"""ProcessPoolExecutor, measured: one line of JSON in for each round, one out."""
+"""Measures ProcessPoolExecutor: reads one line of JSON per round and answers with one."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def echo(payload):
 
 
 def compute(nanoseconds):
-    """Processor time, as on the other side, so that waiting is not working."""
+    """Spins for CPU time, as our side does, so that waiting does not count as work."""
     until = time.thread_time_ns() + nanoseconds
     while time.thread_time_ns() < until:
         pass
@@ -28,7 +28,7 @@ pools = {}
 
 
 def pool(workers):
-    """The executor with so many workers, all of them started."""
+    """The executor with this many workers, all started."""
     if workers not in pools:
         pools[workers] = ProcessPoolExecutor(workers)
         wait([pools[workers].submit(compute, 10_000_000) for _ in range(4 * workers)])
@@ -63,7 +63,7 @@ def measure_throughput(order):
 
 
 def measure_crash(order):
-    """A broken executor stays broken: the next answer comes from a new one."""
+    """A broken executor stays broken, so the next answer comes from a new one."""
     took = []
     executor = ProcessPoolExecutor(1)
     executor.submit(echo, b"").result()
@@ -88,7 +88,7 @@ MEASUREMENTS = {
 
 
 def main():
-    # A core dump would be measured with the crash, and nobody wants it.
+    # Without core dumps, which would be measured with the crash.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print(json.dumps({"nanoseconds": []}), flush=True)
     for line in sys.stdin:

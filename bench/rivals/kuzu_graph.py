@@ -1,11 +1,11 @@
-"""Kuzu, measured: one phase in a process, one line of JSON out.
+"""Measures Kuzu: runs one phase and prints one line of JSON.
 
     kuzu_graph.py load|ask|insert|cold DATA STORE
 
-DATA is the folder that the benchmark made (see `graph/data.rs`), STORE is Kuzu's.
-Processor time is that of the whole process, its native threads included. Keys are
-written into the queries: as parameters they keep Kuzu from using its index, and its
-queries take up to ten times as long.
+DATA is the folder that the benchmark generated (see `graph/data.rs`), STORE is Kuzu's.
+CPU time is that of the whole process, including native threads. Keys are literals in the
+queries: with parameters Kuzu does not use its index, and queries take up to ten times as
+long.
 """
 
 import json

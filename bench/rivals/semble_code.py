@@ -1,12 +1,12 @@
-"""What semble and model2vec cost: one phase in a process, one line of JSON out.
+"""Measures semble and model2vec: runs one phase and prints one line of JSON.
 
-    semble_code.py model STEM FOLDER      write the embedded model as model2vec has them
+    semble_code.py model STEM FOLDER      write our embedding model in model2vec's format
     semble_code.py embed MODEL TEXTS      embed a JSON list of texts
     semble_code.py ask REPO QUESTIONS ROUNDS
-                                          ask a JSON list of questions, index in memory
+                                          ask a JSON list of questions, with the index in memory
 
-`ask` reads the index that semble's own command has left in its cache. Processor time
-is that of the whole process, its native threads included.
+`ask` reads the index that semble's own command left in its cache. CPU time is that of the whole
+process, including native threads.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def model(stem, folder):
-    """The same pieces and rows; the splitting of words is BERT's, as with most models."""
+    """Converts the model: the same vocabulary and rows, with BERT's pre-tokenizer."""
     import numpy
     from model2vec import StaticModel
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -44,7 +44,7 @@ def embed(folder, texts):
     texts = json.loads(Path(texts).read_text())
     static.encode(texts[:100], max_length=None)
     cpu = time.process_time()
-    # As semble calls it.
+    # With the arguments that semble uses.
     static.encode(texts, use_multiprocessing=False, max_length=None)
     return {"cpu_seconds": time.process_time() - cpu, "texts": len(texts)}
 

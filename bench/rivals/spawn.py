@@ -1,4 +1,4 @@
-"""multiprocessing's spawn context, measured: one line of JSON in, one out."""
+"""Measures multiprocessing's spawn context: reads one line of JSON per round and answers with one."""
 
 import json
 import multiprocessing
@@ -26,12 +26,12 @@ def start(context, payload):
 def main():
     context = multiprocessing.get_context("spawn")
     payload = b"\7" * 100
-    # The first start also starts a tracker of resources, which stays.
+    # The first start also starts multiprocessing's resource tracker, which keeps running.
     start(context, payload)
     print(json.dumps({"nanoseconds": []}), flush=True)
     for line in sys.stdin:
         order = json.loads(line)
-        # Written to, so that the pages are there.
+        # Not zeros, so that the pages are allocated.
         ballast = b"\1" * order["ballast"]
         took = [start(context, payload) for _ in range(order["starts"])]
         del ballast

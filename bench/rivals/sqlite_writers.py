@@ -1,8 +1,8 @@
-"""Small durable transactions of many processes through Python's sqlite3.
+"""Measures small durable transactions of many processes through Python's sqlite3.
 
     sqlite_writers.py FILE PROCESSES SECONDS
 
-One line of JSON out: how long each write took, and how many failed. The settings are those of a careful program: WAL,
+Prints one line of JSON: the duration of each write and the number of failures. Uses WAL,
 synchronous=FULL, BEGIN IMMEDIATE and a timeout of 10 s.
 """
 

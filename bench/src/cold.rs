@@ -1,4 +1,4 @@
-//! From nothing to the first reply, in a small process and in a large one.
+//! Cold start: from creating a pool to the first reply, in a small and in a large process.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 use isolate::CallOptions;
 use serde_json::json;
 
-use crate::Lab;
+use crate::Harness;
 use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Job, pool};
 use crate::samples::Samples;
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const FRONTS: [(&str, usize); 2] = [("small front", 0), ("1 GB front", 1 << 30)];
 
@@ -21,19 +21,19 @@ const PYTHON_STARTS: usize = 3;
 
 const GOAL: Duration = Duration::from_millis(3);
 
-pub(crate) fn measure(lab: &mut Lab) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let mut ours = FRONTS.map(|_| Samples::default());
     let mut python = FRONTS.map(|_| None::<Samples>);
-    for _ in 0..lab.count(ROUNDS) {
+    for _ in 0..harness.count(ROUNDS) {
         for (at, (_, ballast)) in FRONTS.into_iter().enumerate() {
-            // Written to, so that the pages are there.
+            // Not zeros, so that the pages are allocated.
             let held = black_box(vec![1u8; ballast]);
             for _ in 0..STARTS {
-                ours[at].push(lab.run(start())?);
+                ours[at].push(harness.run(start())?);
             }
             drop(black_box(held));
             let order = json!({ "ballast": ballast, "starts": PYTHON_STARTS });
-            if let Some(round) = lab.spawner.round(&order) {
+            if let Some(round) = harness.spawner.round(&order) {
                 python[at].get_or_insert_default().extend(round);
             }
         }
@@ -43,13 +43,13 @@ pub(crate) fn measure(lab: &mut Lab) -> Result<Vec<Row>> {
         for percent in [50, 99] {
             let took = |samples: &Samples| samples.percentile(percent);
             let ours = took(&ours[at]).context("no start was measured")?;
-            rows.push(Row {
+            rows.push(WorkerRow {
                 name: format!("cold start to reply, {front}, p{percent}"),
-                ours: Figure::Took(ours),
+                ours: Figure::Time(ours),
                 thread_hop: Rival::None,
                 awaited_hop: Rival::None,
-                python: Rival::from(python[at].as_ref().and_then(took).map(Figure::Took)),
-                goal: (percent == 50).then(|| Goal::at_most(ours, GOAL)),
+                python: Rival::from(python[at].as_ref().and_then(took).map(Figure::Time)),
+                goal: (percent == 50).then(|| Goal::within(ours, GOAL)),
             });
         }
     }

@@ -1,27 +1,27 @@
-//! What was measured, and what was hoped for.
+//! Measured figures, rivals' figures and goals.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// In JSON a number: nanoseconds, calls in a second, bytes, or as it is.
+/// A measured value. In JSON a number: nanoseconds, calls per second, bytes, or the plain value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Figure {
-    Took(Duration),
+    Time(Duration),
     Rate(f64),
     Bytes(u64),
     Count(u64),
-    /// Of one; more is better.
+    /// From 0 to 1; higher is better.
     Share(f64),
-    /// This many times as much; less is better.
+    /// A factor; lower is better.
     Times(f64),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rival {
-    /// There is none here.
+    /// There is no rival for this row.
     None,
     NotAvailable,
     Figure(Figure),
@@ -31,19 +31,19 @@ pub(crate) enum Rival {
 pub(crate) struct Goal {
     text: String,
     met: bool,
-    /// Ours divided by the goal.
+    /// Our figure divided by the goal.
     share: f64,
 }
 
 impl Figure {
     pub(crate) fn seconds(seconds: f64) -> Self {
-        Self::Took(Duration::from_secs_f64(seconds))
+        Self::Time(Duration::from_secs_f64(seconds))
     }
 
-    /// How many times better this is than the rival's.
+    /// How many times better this figure is than the rival's.
     fn ratio(self, rival: Self) -> Option<f64> {
         let ratio = match (self, rival) {
-            (Self::Took(ours), Self::Took(rival)) => rival.as_secs_f64() / ours.as_secs_f64(),
+            (Self::Time(ours), Self::Time(rival)) => rival.as_secs_f64() / ours.as_secs_f64(),
             (Self::Rate(ours), Self::Rate(rival)) => ours / rival,
             (Self::Bytes(ours), Self::Bytes(rival)) => rival as f64 / ours as f64,
             (Self::Times(ours), Self::Times(rival)) => rival / ours,
@@ -54,21 +54,20 @@ impl Figure {
 }
 
 impl Goal {
-    pub(crate) fn at_most(ours: Duration, limit: Duration) -> Self {
+    pub(crate) fn within(ours: Duration, limit: Duration) -> Self {
         let share = ours.as_secs_f64() / limit.as_secs_f64();
-        Self { text: format!("<= {}", Figure::Took(limit)), met: share <= 1.0, share }
+        Self { text: format!("<= {}", Figure::Time(limit)), met: share <= 1.0, share }
     }
 
-    /// `ours` and `limit` are in the same unit; `text` says what the limit is.
-    pub(crate) fn no_more(ours: f64, limit: f64, text: &str) -> Self {
+    /// `ours` and `limit` have the same unit; `text` describes the limit.
+    pub(crate) fn at_most(ours: f64, limit: f64, text: &str) -> Self {
         Self { text: format!("<= {text}"), met: ours <= limit, share: ours / limit }
     }
 
-    pub(crate) fn no_less(ours: f64, limit: f64, text: &str) -> Self {
+    pub(crate) fn at_least(ours: f64, limit: f64, text: &str) -> Self {
         Self { text: format!(">= {text}"), met: ours >= limit, share: ours / limit }
     }
 
-    /// None at all.
     pub(crate) fn zero(ours: u64) -> Self {
         Self { text: "0".to_owned(), met: ours == 0, share: ours as f64 }
     }
@@ -77,13 +76,13 @@ impl Goal {
         Self { text: format!("<= {text}"), ..self }
     }
 
-    /// What was hoped for, and what came of it.
+    /// The goal and the verdict.
     pub(crate) fn cells(goal: Option<&Self>) -> [String; 2] {
         match goal {
             None => Default::default(),
             Some(Self { text, met, share }) => {
                 let word = if *met { "met" } else { "MISSED" };
-                [text.clone(), format!("{word} ({share:.2} of it)")]
+                [text.clone(), format!("{word} ({share:.2} of goal)")]
             }
         }
     }
@@ -96,7 +95,7 @@ impl From<Option<Figure>> for Rival {
 }
 
 impl Rival {
-    /// The figure and how many times better ours is.
+    /// The rival's figure, and the ratio to ours.
     pub(crate) fn cells(&self, ours: Figure) -> [String; 2] {
         match self {
             Self::None => ["-".into(), String::new()],
@@ -115,7 +114,7 @@ impl Rival {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Took(took) => {
+            Self::Time(took) => {
                 let us = took.as_secs_f64() * 1e6;
                 match us {
                     ..100.0 => write!(f, "{us:.1} us"),
@@ -137,7 +136,7 @@ impl fmt::Display for Figure {
 impl Serialize for Figure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
-            Self::Took(took) => took.as_nanos().serialize(serializer),
+            Self::Time(took) => took.as_nanos().serialize(serializer),
             Self::Bytes(count) | Self::Count(count) => count.serialize(serializer),
             Self::Rate(value) | Self::Share(value) | Self::Times(value) => {
                 value.serialize(serializer)
@@ -151,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn above_one_ours_is_better() {
+    fn a_ratio_above_one_means_ours_is_better() {
         let cells = |ours: Figure, rival| Rival::Figure(rival).cells(ours)[1].clone();
         assert_eq!(cells(Figure::seconds(1.0), Figure::seconds(3.0)), "3.00");
         assert_eq!(cells(Figure::Rate(10.0), Figure::Rate(2.0)), "5.00");
@@ -160,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn goals_say_by_how_much() {
+    fn verdicts_show_the_share_of_the_goal() {
         let cells = |goal: Goal| Goal::cells(Some(&goal)).join(" ");
         let limit = Duration::from_millis(50);
-        assert_eq!(cells(Goal::at_most(limit * 2, limit)), "<= 50.00 ms MISSED (2.00 of it)");
-        assert_eq!(cells(Goal::no_less(30.0, 10.0, "10 times")), ">= 10 times met (3.00 of it)");
-        assert_eq!(cells(Goal::zero(0)), "0 met (0.00 of it)");
+        assert_eq!(cells(Goal::within(limit * 2, limit)), "<= 50.00 ms MISSED (2.00 of goal)");
+        assert_eq!(cells(Goal::at_least(30.0, 10.0, "10 times")), ">= 10 times met (3.00 of goal)");
+        assert_eq!(cells(Goal::zero(0)), "0 met (0.00 of goal)");
     }
 }

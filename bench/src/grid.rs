@@ -1,8 +1,8 @@
-//! Cells in columns.
+//! Plain-text tables.
 
-/// Rows of cells, the first of which are the heads. Columns in `words` are aligned to
-/// the left, all others hold figures.
-pub(crate) fn lay_out(rows: &[Vec<String>], words: &[usize]) -> String {
+/// Formats rows of cells, the first of which is the header. Columns in `words` are left-aligned,
+/// the others right-aligned.
+pub(crate) fn align_columns(rows: &[Vec<String>], words: &[usize]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|cells| cells.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_left_and_figures_right() {
+    fn words_are_left_aligned_and_figures_right_aligned() {
         let rows = [["what", "n", "verdict"], ["one thing", "100", "met"], ["x", "7", ""]];
         let rows = rows.map(|cells| cells.map(str::to_owned).to_vec());
         let expected = "\
@@ -42,6 +42,6 @@ what         n  verdict
 one thing  100  met
 x            7
 ";
-        assert_eq!(lay_out(&rows, &[0, 2]), expected);
+        assert_eq!(align_columns(&rows, &[0, 2]), expected);
     }
 }

@@ -1,12 +1,11 @@
-//! What worker processes, the store, indexing and searching code, the graph and the MCP
-//! server cost, beside what the same work costs elsewhere.
+//! Benchmarks of worker processes, the store, code indexing and search, the graph and the MCP
+//! server, against other tools.
 //!
-//! One command: `cargo xtask bench`. Every figure is measured in the same run as its
-//! rival's, in alternating rounds, so that a busy machine is busy for both. `--quick`
-//! takes fewer samples, `--only warm` (or another measurement) leaves out the others,
-//! `--json` prints rows for programs. `--vectors FILE` gives the store real vectors;
-//! `--repos FOLDER...` names the code that is indexed, without which that part is left
-//! out, and `--program FILE` the `isolith` that does it, queries graphs and serves agents.
+//! Run with `cargo xtask bench`. Every figure is measured in the same run as its rival's, in
+//! alternating rounds, so that load affects both. `--quick` takes fewer samples, `--only warm`
+//! runs a single benchmark, `--json` prints JSON. `--vectors FILE` supplies real vectors for the
+//! store. `--repos FOLDER...` names the code to index; without it, the code benchmark is skipped.
+//! `--program FILE` names the `isolith` binary to measure.
 
 mod agents;
 mod code;
@@ -31,25 +30,25 @@ use tokio::runtime::{Builder, Runtime};
 
 use python::Python;
 use roles::Bench;
-use table::{Row, Table};
+use table::{Table, WorkerRow};
 
-/// What all measurements need.
-struct Lab {
+/// Shared by the benchmarks of workers.
+struct Harness {
     runtime: Runtime,
-    /// Python's executor of processes, in a process that lives as long as we do.
+    /// A long-lived Python process with a `ProcessPoolExecutor`.
     executor: Python,
-    /// Python's way to start a single process.
+    /// A long-lived Python process that spawns processes.
     spawner: Python,
     quick: bool,
 }
 
-impl Lab {
-    /// `full`, or about a tenth of it in a quick run.
+impl Harness {
+    /// `full`, or a tenth of it in a quick run.
     fn count(&self, full: usize) -> usize {
         if self.quick { full.div_ceil(10) } else { full }
     }
 
-    /// Runs `work` in a task, as a server's callers do, and not on this thread.
+    /// Runs `work` in a tokio task, as a server would, not on this thread.
     fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
@@ -58,7 +57,7 @@ impl Lab {
     }
 }
 
-type Measurement = fn(&mut Lab) -> Result<Vec<Row>>;
+type Measurement = fn(&mut Harness) -> Result<Vec<WorkerRow>>;
 
 const MEASUREMENTS: [(&str, Measurement); 4] = [
     ("warm round trips", warm::measure),
@@ -72,7 +71,7 @@ const CODE: &str = "code";
 const GRAPH: &str = "graph";
 const AGENTS: &str = "agents";
 
-const OPTIONS: &str = "there are --quick, --json, --vectors FILE, --repos FOLDER..., \
+const OPTIONS: &str = "options: --quick, --json, --vectors FILE, --repos FOLDER..., \
                        --program FILE and --only warm|cold|crash|throughput|store|code|graph|agents";
 
 #[derive(Default)]
@@ -92,9 +91,9 @@ fn main() -> Result<()> {
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [first, order] if first == store::front::ARGUMENT => return store::front::run(order),
-        [first, order] if first == code::front::ARGUMENT => return code::front::run(order),
-        [first, order] if first == graph::front::ARGUMENT => return graph::front::run(order),
+        [first, phase] if first == store::front::PHASE_FLAG => return store::front::run(phase),
+        [first, phase] if first == code::front::PHASE_FLAG => return code::front::run(phase),
+        [first, phase] if first == graph::front::PHASE_FLAG => return graph::front::run(phase),
         _ => {}
     }
     let Options { quick, json, only, vectors, repos, program } = Options::parse(arguments)?;
@@ -144,19 +143,19 @@ impl Options {
                         options.repos.push(PathBuf::from(folder));
                     }
                 }
-                other => bail!("no such option: {other} ({OPTIONS})"),
+                other => bail!("unknown option {other} ({OPTIONS})"),
             }
         }
         Ok(options)
     }
 }
 
-fn measure_workers(quick: bool, only: &str) -> Result<Vec<Row>> {
+fn measure_workers(quick: bool, only: &str) -> Result<Vec<WorkerRow>> {
     let chosen = || MEASUREMENTS.iter().filter(|(name, _)| name.starts_with(only));
     if chosen().next().is_none() {
         return Ok(Vec::new());
     }
-    let mut lab = Lab {
+    let mut harness = Harness {
         runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build()?,
         executor: Python::start("executor.py"),
         spawner: Python::start("spawn.py"),
@@ -165,12 +164,12 @@ fn measure_workers(quick: bool, only: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (name, measure) in chosen() {
         eprintln!("bench: {name}");
-        rows.extend(measure(&mut lab)?);
+        rows.extend(measure(&mut harness)?);
     }
     Ok(rows)
 }
 
-/// How many tasks wanted to run in the last minute: what else the machine did.
+/// The load average of the last minute.
 fn load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()

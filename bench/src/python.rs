@@ -1,5 +1,4 @@
-//! The rivals that are written in Python: a process that takes one line of JSON
-//! for each round and answers with one.
+//! Rivals written in Python: a process that reads one line of JSON per round and answers with one.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -11,16 +10,16 @@ use serde_json::Value;
 
 use crate::samples::Samples;
 
-/// A script of `rivals/`, or nothing if it could not be run.
+/// A script of `rivals/`; `running` is `None` if it could not be run.
 pub(crate) struct Python {
     running: Option<Running>,
 }
 
 struct Running {
     child: Child,
-    /// `None` once it was told to end.
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    /// `None` once it was told to exit.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
 }
 
 #[derive(Deserialize)]
@@ -33,12 +32,12 @@ impl Python {
         Self { running: Running::start(script).ok() }
     }
 
-    /// Has the script do one round. A rival that fails is not available from then
-    /// on: our own figures are still worth having.
+    /// Runs one round. A rival that fails is skipped from then on; our own figures are still
+    /// reported.
     pub(crate) fn round(&mut self, order: &Value) -> Option<Samples> {
         let round = self.running.as_mut()?.round(order);
         if let Err(error) = &round {
-            eprintln!("bench: a rival in Python cannot take part: {error}");
+            eprintln!("bench: skipping a rival in Python: {error}");
             self.running = None;
         }
         round.ok()
@@ -53,24 +52,24 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let (Some(orders), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        let mut running = Self { child, orders: Some(orders), answers: BufReader::new(answers) };
-        // It says that it is there, so that its start disturbs no measurement.
+        let mut running = Self { child, input: Some(input), output: BufReader::new(output) };
+        // Wait until it has started, so that its start does not disturb a measurement.
         running.answer()?;
         Ok(running)
     }
 
     fn round(&mut self, order: &Value) -> io::Result<Samples> {
-        let orders = self.orders.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        writeln!(orders, "{order}")?;
+        let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        writeln!(input, "{order}")?;
         self.answer()
     }
 
     fn answer(&mut self) -> io::Result<Samples> {
         let mut line = String::new();
-        if self.answers.read_line(&mut line)? == 0 {
+        if self.output.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let round: Round = serde_json::from_str(&line)?;
@@ -79,17 +78,17 @@ impl Running {
     }
 }
 
-/// Where a file of `rivals/` is.
+/// The path of a file in `rivals/`.
 pub(crate) fn rival(file: &str) -> PathBuf {
-    // Cargo tells where the package is; by hand it is started from the root.
+    // Without Cargo, the program must be started from the root of the repository.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "bench".into());
     PathBuf::from(package).join("rivals").join(file)
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of its input tells it to end.
-        self.orders = None;
+        // It exits at the end of its input.
+        self.input = None;
         let _ = self.child.wait();
     }
 }

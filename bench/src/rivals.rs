@@ -1,4 +1,4 @@
-//! The Python that runs the rivals, with their packages in it.
+//! The Python environment with the rivals' packages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,9 +7,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::python::rival;
 
-/// A Python that can import `module`: `BENCH_PYTHON` if it is set, else one in an
-/// environment of its own, which is made beside the build's other products when it is
-/// first needed.
+/// A Python interpreter that can import `module`: `BENCH_PYTHON` if it is set, else one in a
+/// virtual environment that is created in the target folder on first use.
 pub(crate) fn python_with(module: &str) -> Option<PathBuf> {
     let python = match std::env::var_os("BENCH_PYTHON") {
         Some(python) => Ok(PathBuf::from(python)),
@@ -22,7 +21,7 @@ pub(crate) fn python_with(module: &str) -> Option<PathBuf> {
     match usable {
         Ok(python) => Some(python),
         Err(error) => {
-            eprintln!("bench: {module} cannot take part: {error:#}");
+            eprintln!("bench: skipping {module}: {error:#}");
             None
         }
     }
@@ -30,7 +29,8 @@ pub(crate) fn python_with(module: &str) -> Option<PathBuf> {
 
 fn environment() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
+    let products =
+        program.parent().and_then(Path::parent).context("cannot find the target folder")?;
     let folder = products.join("bench-venv");
     let python = folder.join("bin/python");
     if !python.exists() {
@@ -46,7 +46,7 @@ fn environment() -> Result<PathBuf> {
 
 fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
-    let status = status.with_context(|| format!("{command:?} could not be started"))?;
+    let status = status.with_context(|| format!("cannot start {command:?}"))?;
     ensure!(status.success(), "{command:?}: {status}");
     Ok(())
 }

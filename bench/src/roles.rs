@@ -1,4 +1,4 @@
-//! The work that is measured, and the pools that do it.
+//! The jobs to measure, and the pools that run them.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use isolate::{
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// How much processor time the computing job takes, here and in Python.
+/// CPU time of the compute job, here and in Python.
 pub(crate) const COMPUTE: Duration = Duration::from_micros(200);
 
 pub(crate) struct Bench;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Job {
-    /// Answer with these bytes, sent as an ordinary message.
+    /// Return these bytes, which are part of the message.
     Echo(Vec<u8>),
-    /// The same beside the message.
+    /// Return these bytes, which are sent next to the message.
     EchoBulk(Bulk),
-    /// Use the processor for [`COMPUTE`].
+    /// Use CPU time for [`COMPUTE`].
     Compute,
-    /// Abort on the first attempt, answer on the next.
+    /// Abort on the first attempt, answer on the second.
     AbortOnce,
 }
 
@@ -67,8 +67,7 @@ impl Role for Bench {
     }
 }
 
-/// Processor time and not the clock on the wall: a job that had to wait for a
-/// processor must not count as having worked meanwhile.
+/// Spins for CPU time, not wall time: waiting for a processor does not count as work.
 fn compute() {
     let used = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);
@@ -80,8 +79,8 @@ fn compute() {
     }
 }
 
-/// Must be called within the runtime. Deaths have no consequences but the retry:
-/// what a crash costs is measured, not how a pool defends itself against many.
+/// Must be called within the runtime. Back-off and breaker are disabled: the benchmark measures
+/// what a crash costs, not how a pool reacts to many.
 pub(crate) fn pool(workers: usize, spares: usize) -> Result<Pool<Bench>, isolate::CallError> {
     let settings = PoolSettings {
         workers,

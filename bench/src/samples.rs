@@ -1,12 +1,12 @@
-//! Durations and what is said about them.
+//! Samples of durations.
 
 use std::time::Duration;
 
-/// Each round starts with caches that the rival has filled; so many calls at its
-/// beginning do not count, for either side.
-pub(crate) const UNCOUNTED: usize = 10;
+/// Calls at the start of each round that are not measured, for either side: the rival's round has
+/// filled the caches.
+pub(crate) const WARM_UP_CALLS: usize = 10;
 
-/// Durations of the same thing.
+/// Durations of repeated runs of the same work.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Samples(Vec<Duration>);
 
@@ -19,7 +19,7 @@ impl Samples {
         self.0.extend(more.0);
     }
 
-    /// The value that `percent` of the samples do not exceed; `None` without any.
+    /// The value that `percent` of the samples do not exceed; `None` without samples.
     pub(crate) fn percentile(&self, percent: usize) -> Option<Duration> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

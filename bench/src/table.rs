@@ -1,42 +1,38 @@
-//! The tables that are printed.
+//! The printed report.
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::figure::{Figure, Goal, Rival};
-use crate::grid::lay_out;
+use crate::grid::align_columns;
 
 const NOTES: &str = "\
 ratio: the rival's time per call divided by ours; above 1, ours is faster.
 thread hop: a std thread behind a std channel, one copy of the payload each way;
   the caller is a thread that blocks on a std channel. awaited hop: the caller is a
-  tokio task that awaits a oneshot, as ours is a task that awaits a pool.
+  tokio task that awaits a oneshot, just as callers of a pool are tasks.
 Python: warm and throughput against a warm ProcessPoolExecutor; cold against one
   process of multiprocessing's spawn context that echoes once through a pipe; crash
-  against a ProcessPoolExecutor that is restarted once it reports itself broken.
-1 MB and 10 kB travel as Bulk. The crash figure is the whole call, of which the
-  first attempt aborts at once. Rates are those of the median round.
+  against a ProcessPoolExecutor that is recreated once it reports itself broken.
+1 MB and 10 kB are sent as Bulk. The crash figure is the whole call, whose first
+  attempt aborts immediately. Rates are those of the median round.
 ";
 
 #[derive(Default, Serialize)]
 pub(crate) struct Table {
-    /// What worker processes cost.
-    pub rows: Vec<Row>,
-    /// What the store does.
+    /// The benchmarks of worker processes.
+    pub rows: Vec<WorkerRow>,
     pub store: Vec<Comparison>,
-    /// What indexing and searching code costs.
     pub code: Vec<Comparison>,
-    /// What the graph costs.
     pub graph: Vec<Comparison>,
-    /// What agents wait for.
     pub agents: Vec<Comparison>,
     pub load_before: Option<f64>,
     pub load_after: Option<f64>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Row {
+pub(crate) struct WorkerRow {
     pub name: String,
     pub ours: Figure,
     pub thread_hop: Rival,
@@ -45,18 +41,18 @@ pub(crate) struct Row {
     pub goal: Option<Goal>,
 }
 
-/// Isolith beside one rival.
+/// A comparison with one rival.
 #[derive(Serialize)]
 pub(crate) struct Comparison {
-    /// Stands above the names of rows.
+    /// The header of the column of names.
     pub what: String,
     pub rival: String,
-    pub rows: Vec<Beside>,
+    pub rows: Vec<Row>,
     pub notes: String,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Beside {
+pub(crate) struct Row {
     pub name: String,
     pub ours: Figure,
     pub rival: Rival,
@@ -64,13 +60,12 @@ pub(crate) struct Beside {
 }
 
 impl Table {
-    /// All that stands beside one rival.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.store.iter().chain(&self.code).chain(&self.graph).chain(&self.agents)
     }
 }
 
-impl Row {
+impl WorkerRow {
     fn cells(&self) -> Vec<String> {
         let rivals = [&self.thread_hop, &self.awaited_hop, &self.python];
         let mut cells = vec![self.name.clone(), self.ours.to_string()];
@@ -80,7 +75,7 @@ impl Row {
     }
 }
 
-impl Beside {
+impl Row {
     fn cells(&self) -> Vec<String> {
         let mut cells = vec![self.name.clone(), self.ours.to_string()];
         cells.extend(self.rival.cells(self.ours));
@@ -95,15 +90,15 @@ impl fmt::Display for Table {
             let heads = ["measurement", "isolate", "thread hop", "ratio", "awaited hop", "ratio"];
             let heads = heads.into_iter().chain(["Python", "ratio", "goal", "verdict"]);
             let mut lines = vec![heads.map(str::to_owned).collect()];
-            lines.extend(self.rows.iter().map(Row::cells));
-            writeln!(f, "{}\n{NOTES}", lay_out(&lines, &[0, 8, 9]))?;
+            lines.extend(self.rows.iter().map(WorkerRow::cells));
+            writeln!(f, "{}\n{NOTES}", align_columns(&lines, &[0, 8, 9]))?;
         }
         for comparison in self.comparisons() {
             let Comparison { what, rival, .. } = comparison;
             let heads = [what.as_str(), "isolith", rival, "ratio", "goal", "verdict"];
             let mut lines = vec![heads.map(str::to_owned).to_vec()];
-            lines.extend(comparison.rows.iter().map(Beside::cells));
-            writeln!(f, "{}\n{}", lay_out(&lines, &[0, 4, 5]), comparison.notes)?;
+            lines.extend(comparison.rows.iter().map(Row::cells));
+            writeln!(f, "{}\n{}", align_columns(&lines, &[0, 4, 5]), comparison.notes)?;
         }
         if let (Some(before), Some(after)) = (self.load_before, self.load_after) {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! Many callers at once.
+//! Throughput with many concurrent callers.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use isolate::{CallOptions, Pool};
 use serde_json::json;
 
-use crate::Lab;
+use crate::Harness;
 use crate::figure::{Figure, Rival};
 use crate::roles::{Bench, COMPUTE, Job, pool};
 use crate::samples::Samples;
-use crate::table::Row;
+use crate::table::WorkerRow;
 
 const ROUNDS: usize = 10;
 const CALLERS: usize = 8;
@@ -18,9 +18,9 @@ const CALLERS: usize = 8;
 struct Load {
     name: &'static str,
     job: fn() -> Job,
-    /// What Python calls it.
+    /// The name of the job in the Python script.
     python: &'static str,
-    /// Of each caller, in each round.
+    /// Per caller and round.
     calls: usize,
     python_calls: usize,
 }
@@ -34,7 +34,7 @@ const LOADS: [Load; 2] = [
         python_calls: 2000,
     },
     Load {
-        name: "200 us of computing",
+        name: "200 us of CPU work",
         job: || Job::Compute,
         python: "compute",
         calls: 150,
@@ -42,23 +42,23 @@ const LOADS: [Load; 2] = [
     },
 ];
 
-pub(crate) fn measure(lab: &mut Lab) -> Result<Vec<Row>> {
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
     let mut rows = Vec::new();
     for load in LOADS {
         for workers in [1, 2] {
-            rows.push(compare(lab, &load, workers)?);
+            rows.push(compare(harness, &load, workers)?);
         }
     }
     Ok(rows)
 }
 
-fn compare(lab: &mut Lab, load: &Load, workers: usize) -> Result<Row> {
-    let pool = lab.run(async move { Ok(pool(workers, 0)?) })?;
-    // The first round brings up the workers of both and does not count.
+fn compare(harness: &mut Harness, load: &Load, workers: usize) -> Result<WorkerRow> {
+    let pool = harness.run(async move { Ok(pool(workers, 0)?) })?;
+    // The first round starts the workers of both sides and is not counted.
     let mut ours = Samples::default();
     let mut python = None::<Samples>;
-    for round in 0..=lab.count(ROUNDS) {
-        let our_round = lab.run(call(pool.clone(), load.job, load.calls))?;
+    for round in 0..=harness.count(ROUNDS) {
+        let our_round = harness.run(call(pool.clone(), load.job, load.calls))?;
         let order = json!({
             "measure": "throughput",
             "job": load.python,
@@ -66,7 +66,7 @@ fn compare(lab: &mut Lab, load: &Load, workers: usize) -> Result<Row> {
             "calls": load.python_calls,
             "compute_nanoseconds": COMPUTE.as_nanos() as u64,
         });
-        let python_round = lab.executor.round(&order);
+        let python_round = harness.executor.round(&order);
         if round > 0 {
             ours.push(our_round);
             if let Some(python_round) = python_round {
@@ -74,7 +74,7 @@ fn compare(lab: &mut Lab, load: &Load, workers: usize) -> Result<Row> {
             }
         }
     }
-    lab.run(async move {
+    harness.run(async move {
         pool.drain(Duration::from_secs(1)).await;
         Ok(())
     })?;
@@ -84,7 +84,7 @@ fn compare(lab: &mut Lab, load: &Load, workers: usize) -> Result<Row> {
         Some(Figure::Rate(calls as f64 / took.as_secs_f64()))
     };
     let plural = if workers == 1 { "" } else { "s" };
-    Ok(Row {
+    Ok(WorkerRow {
         name: format!("throughput, {}, {workers} worker{plural}", load.name),
         ours: rate(&ours, CALLERS * load.calls).context("no round was measured")?,
         thread_hop: Rival::None,
@@ -94,7 +94,7 @@ fn compare(lab: &mut Lab, load: &Load, workers: usize) -> Result<Row> {
     })
 }
 
-/// How long it takes until all callers have all their answers.
+/// The time until all callers have received all their answers.
 async fn call(pool: Pool<Bench>, job: fn() -> Job, calls: usize) -> Result<Duration> {
     let started = Instant::now();
     let mut callers = Vec::new();

@@ -1,4 +1,4 @@
-//! A call to a worker that is there: bytes go, the same bytes come back.
+//! Round trips to a warm worker that echoes the payload.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use isolate::{Bulk, CallOptions, Pool};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::Lab;
+use crate::Harness;
 use crate::figure::{Figure, Goal, Rival};
 use crate::roles::{Bench, Job, pool};
-use crate::samples::{Samples, UNCOUNTED};
-use crate::table::Row;
+use crate::samples::{Samples, WARM_UP_CALLS};
+use crate::table::WorkerRow;
 
 const SIZES: [Size; 3] = [
     Size { name: "100 B", bytes: 100, calls: 400, python_calls: 100 },
@@ -28,21 +28,21 @@ const GOAL_1_MB_HOPS: u32 = 10;
 struct Size {
     name: &'static str,
     bytes: usize,
-    /// In each round.
+    /// Per round.
     calls: usize,
     python_calls: usize,
 }
 
-pub(crate) fn measure(lab: &mut Lab) -> Result<Vec<Row>> {
-    let pool = lab.run(async { Ok(pool(1, 0)?) })?;
+pub(crate) fn measure(harness: &mut Harness) -> Result<Vec<WorkerRow>> {
+    let pool = harness.run(async { Ok(pool(1, 0)?) })?;
     let mut rows = Vec::new();
     for size in SIZES {
-        let round = measure_size(lab, &pool, &size)?;
+        let round = measure_size(harness, &pool, &size)?;
         for percent in [50, 99] {
             rows.push(round.row(&size, percent)?);
         }
     }
-    lab.run(async move {
+    harness.run(async move {
         pool.drain(Duration::from_secs(1)).await;
         Ok(())
     })?;
@@ -57,28 +57,28 @@ struct Compared {
     python: Option<Samples>,
 }
 
-fn measure_size(lab: &mut Lab, pool: &Pool<Bench>, size: &Size) -> Result<Compared> {
-    let blocking = Hop::start(|asker: mpsc::Sender<_>, reply| {
-        let _ = asker.send(reply);
+fn measure_size(harness: &mut Harness, pool: &Pool<Bench>, size: &Size) -> Result<Compared> {
+    let blocking = Hop::start(|caller: mpsc::Sender<_>, reply| {
+        let _ = caller.send(reply);
     })?;
-    let awaited = Hop::start(|asker: oneshot::Sender<_>, reply| {
-        let _ = asker.send(reply);
+    let awaited = Hop::start(|caller: oneshot::Sender<_>, reply| {
+        let _ = caller.send(reply);
     })?;
     let payload: Arc<[u8]> = vec![7; size.bytes].into();
     let mut all = Compared::default();
-    for _ in 0..lab.count(ROUNDS) {
+    for _ in 0..harness.count(ROUNDS) {
         let ours = call(pool.clone(), Arc::clone(&payload), size.calls);
-        all.ours.extend(lab.run(ours)?);
+        all.ours.extend(harness.run(ours)?);
         all.hop.extend(hop(&blocking, &payload, size.calls)?);
         let task = awaited_hop(&awaited, Arc::clone(&payload), size.calls);
-        all.awaited_hop.extend(lab.run(task)?);
+        all.awaited_hop.extend(harness.run(task)?);
         let order = json!({
             "measure": "echo",
             "size": size.bytes,
             "calls": size.python_calls,
-            "uncounted": UNCOUNTED,
+            "uncounted": WARM_UP_CALLS,
         });
-        if let Some(round) = lab.executor.round(&order) {
+        if let Some(round) = harness.executor.round(&order) {
             all.python.get_or_insert_default().extend(round);
         }
     }
@@ -86,22 +86,22 @@ fn measure_size(lab: &mut Lab, pool: &Pool<Bench>, size: &Size) -> Result<Compar
 }
 
 impl Compared {
-    fn row(&self, size: &Size, percent: usize) -> Result<Row> {
+    fn row(&self, size: &Size, percent: usize) -> Result<WorkerRow> {
         let took = |samples: &Samples| samples.percentile(percent);
-        let figure = |samples: &Samples| Rival::from(took(samples).map(Figure::Took));
+        let figure = |samples: &Samples| Rival::from(took(samples).map(Figure::Time));
         let ours = took(&self.ours).context("no call was measured")?;
         let hop = took(&self.hop).context("no hop was measured")?;
         let goal = match (size.name, percent) {
-            ("100 B", 50) => Some(Goal::at_most(ours, GOAL_100_B)),
+            ("100 B", 50) => Some(Goal::within(ours, GOAL_100_B)),
             ("1 MB", 50) => {
-                let goal = Goal::at_most(ours, hop * GOAL_1_MB_HOPS);
+                let goal = Goal::within(ours, hop * GOAL_1_MB_HOPS);
                 Some(goal.named(&format!("{GOAL_1_MB_HOPS} thread hops")))
             }
             _ => None,
         };
-        Ok(Row {
+        Ok(WorkerRow {
             name: format!("warm round trip, {}, p{percent}", size.name),
-            ours: Figure::Took(ours),
+            ours: Figure::Time(ours),
             thread_hop: figure(&self.hop),
             awaited_hop: figure(&self.awaited_hop),
             python: self.python.as_ref().map_or(Rival::NotAvailable, figure),
@@ -110,15 +110,14 @@ impl Compared {
     }
 }
 
-/// Small payloads are part of the message, larger ones travel beside it, as they
-/// would in a program.
+/// Small payloads are part of the message, larger ones are sent as [`Bulk`].
 async fn call(pool: Pool<Bench>, payload: Arc<[u8]>, calls: usize) -> Result<Samples> {
     let job = match payload.len() {
         ..1000 => Job::Echo(payload.to_vec()),
         _ => Job::EchoBulk(Bulk::from(payload.to_vec())),
     };
     let mut watch = Stopwatch::new(&payload);
-    for _ in 0..calls + UNCOUNTED {
+    for _ in 0..calls + WARM_UP_CALLS {
         let started = Instant::now();
         let answer = pool.call(&job, CallOptions::default()).await?;
         watch.stop(started, answer.reply.len())?;
@@ -126,38 +125,38 @@ async fn call(pool: Pool<Bench>, payload: Arc<[u8]>, calls: usize) -> Result<Sam
     Ok(watch.samples)
 }
 
-/// The same without a process: another thread takes a copy of the request from a
-/// channel and gives back a copy of it.
+/// The same without a process: a thread receives a copy of the request through a channel and
+/// returns a copy of it.
 struct Hop<A> {
     thread: mpsc::Sender<(Vec<u8>, A)>,
 }
 
 impl<A: Send + 'static> Hop<A> {
     fn start(answer: fn(A, Vec<u8>)) -> Result<Self> {
-        let (thread, asked) = mpsc::channel::<(Vec<u8>, A)>();
+        let (thread, requests) = mpsc::channel::<(Vec<u8>, A)>();
         std::thread::Builder::new().name("hop".into()).spawn(move || {
-            for (request, asker) in asked {
-                answer(asker, request.clone());
+            for (request, caller) in requests {
+                answer(caller, request.clone());
             }
         })?;
         Ok(Self { thread })
     }
 }
 
-/// The caller is a thread too, and blocks: the fastest hop there is.
+/// The caller is a blocking thread, which is the fastest kind of hop.
 fn hop(hop: &Hop<mpsc::Sender<Vec<u8>>>, payload: &[u8], calls: usize) -> Result<Samples> {
     let mut watch = Stopwatch::new(payload);
-    for _ in 0..calls + UNCOUNTED {
+    for _ in 0..calls + WARM_UP_CALLS {
         let started = Instant::now();
-        let (asker, answer) = mpsc::channel();
-        hop.thread.send((payload.to_vec(), asker))?;
+        let (caller, answer) = mpsc::channel();
+        hop.thread.send((payload.to_vec(), caller))?;
         let reply = answer.recv()?;
         watch.stop(started, reply.len())?;
     }
     Ok(watch.samples)
 }
 
-/// The caller is a task, like those that call a pool.
+/// The caller is a tokio task, like the callers of a pool.
 fn awaited_hop(
     hop: &Hop<oneshot::Sender<Vec<u8>>>,
     payload: Arc<[u8]>,
@@ -166,10 +165,10 @@ fn awaited_hop(
     let thread = hop.thread.clone();
     async move {
         let mut watch = Stopwatch::new(&payload);
-        for _ in 0..calls + UNCOUNTED {
+        for _ in 0..calls + WARM_UP_CALLS {
             let started = Instant::now();
-            let (asker, answer) = oneshot::channel();
-            thread.send((payload.to_vec(), asker))?;
+            let (caller, answer) = oneshot::channel();
+            thread.send((payload.to_vec(), caller))?;
             let reply = answer.await?;
             watch.stop(started, reply.len())?;
         }
@@ -177,7 +176,7 @@ fn awaited_hop(
     }
 }
 
-/// Keeps the durations of a round's calls, once it has got going.
+/// Records the durations of a round's calls after the warm-up calls.
 struct Stopwatch {
     samples: Samples,
     calls: usize,
@@ -191,8 +190,8 @@ impl Stopwatch {
 
     fn stop(&mut self, started: Instant, length: usize) -> Result<()> {
         let took = started.elapsed();
-        ensure!(length == self.expected, "the echo is of another size");
-        if self.calls >= UNCOUNTED {
+        ensure!(length == self.expected, "the echo has {length} bytes, not {}", self.expected);
+        if self.calls >= WARM_UP_CALLS {
             self.samples.push(took);
         }
         self.calls += 1;

@@ -1,10 +1,10 @@
-//! What a change must pass.
+//! Runs the checks that a change must pass.
 
 use anyhow::Result;
 
 use crate::{book, cargo, clients, deny};
 
-/// Formatting, lints, documentation and tests. With `all`, also what needs the network or
+/// Checks formatting, lints, documentation and tests. With `all`, also what needs the network or
 /// other programs: dependencies, the book, and the MCP clients from PyPI and npm.
 pub(crate) fn run(all: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
@@ -25,6 +25,6 @@ pub(crate) fn run(all: bool) -> Result<()> {
         book::run()?;
         clients::run()?;
     }
-    // Last, so that the test runner's closing lines close the output.
+    // Last, so that the output ends with the test results.
     cargo(&["test", "--workspace", "--locked", "--tests"], &[])
 }

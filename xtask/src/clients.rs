@@ -1,6 +1,5 @@
-//! The MCP server, tried with clients that others have written: the official Python
-//! package, the Inspector and the conformance suite. They are installed beside the build's
-//! other products when they are first needed.
+//! Tests the MCP server with third-party clients: the official Python package, the Inspector and
+//! the conformance suite. They are installed in the target folder on first use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +7,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{cargo, products};
+use crate::{cargo, target_folder};
 
-/// Where the scripts and the lists of packages are.
+/// The folder of the scripts and their package lists.
 const SCRIPTS: &str = "tests/clients";
 
-/// Runs all of them on the program as tests build it.
+/// Runs all clients against the test build of the program.
 pub(crate) fn run() -> Result<()> {
-    // The tests' build: it has what the conformance suite asks for besides our own tools.
-    // Of the whole workspace, as the check builds it anyway: alone it would be another one.
+    // Only the test build has the tools that the conformance suite expects. The whole workspace is
+    // built because a single package would be compiled again with other features.
     cargo(&["test", "--workspace", "--tests", "--no-run", "--locked"], &[])?;
-    let products = products()?;
-    let program = products.join("debug/isolith");
-    let folder = products.join("clients");
-    let python = python(&folder)?;
-    let modules = modules(&folder)?;
+    let target = target_folder()?;
+    let program = target.join("debug/isolith");
+    let folder = target.join("clients");
+    let python = install_python(&folder)?;
+    let modules = install_modules(&folder)?;
     let script = |name: &str| {
         let mut command = Command::new(&python);
         command.arg(Path::new(SCRIPTS).join(name)).arg(&program);
@@ -33,29 +32,31 @@ pub(crate) fn run() -> Result<()> {
     run_command(script("from_npm.py").arg(&modules))
 }
 
-/// A Python with the packages in it.
-fn python(folder: &Path) -> Result<PathBuf> {
+/// Creates a virtual environment with the packages; returns its interpreter.
+fn install_python(folder: &Path) -> Result<PathBuf> {
     let environment = folder.join("venv");
     let python = environment.join("bin/python");
     if !python.exists() {
         run_command(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     }
-    let list = Path::new(SCRIPTS).join("requirements.txt");
+    let requirements = Path::new(SCRIPTS).join("requirements.txt");
     run_command(
-        Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(list),
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--requirement"])
+            .arg(requirements),
     )?;
     Ok(python)
 }
 
-/// The folder of npm's packages, a Node.js that is new enough among them.
-fn modules(folder: &Path) -> Result<PathBuf> {
+/// Installs the npm packages, including a recent Node.js; returns their folder.
+fn install_modules(folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let (wanted, installed) =
         (Path::new(SCRIPTS).join("package.json"), folder.join("package.json"));
     let modules = folder.join("node_modules");
-    let same = fs::read(&wanted)? == fs::read(&installed).unwrap_or_default();
-    if !same || !modules.is_dir() {
-        // Kept last, so that a run that was broken off begins again.
+    let is_current = fs::read(&wanted)? == fs::read(&installed).unwrap_or_default();
+    if !is_current || !modules.is_dir() {
+        // The list is copied last, so that an interrupted installation is repeated.
         let _ = fs::remove_file(&installed);
         let scratch = folder.join("npm");
         fs::create_dir_all(&scratch)?;

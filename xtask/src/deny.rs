@@ -1,6 +1,5 @@
-//! Licences, sources, bans and known vulnerabilities of the dependencies, by cargo-deny and
-//! `deny.toml`. What is not at hand is skipped, and said to be: nothing is downloaded but the
-//! advisories.
+//! Checks licenses, sources, bans and advisories of the dependencies with cargo-deny and
+//! `deny.toml`. Only the advisory database is downloaded.
 
 use std::process::{Command, Stdio};
 
@@ -8,18 +7,18 @@ use anyhow::Result;
 
 use crate::cargo;
 
-/// Checks what can be checked here.
+/// Skips checks with a message if cargo-deny or the advisory database is missing.
 pub(crate) fn run() -> Result<()> {
     if !succeeds(&["deny", "--version"]) {
         eprintln!(
-            "xtask: SKIPPED cargo deny: it is not installed \
-             (`cargo install cargo-deny --locked` takes some minutes)"
+            "xtask: SKIPPED cargo deny: not installed \
+             (`cargo install cargo-deny --locked` takes a few minutes)"
         );
         return Ok(());
     }
     cargo(&["deny", "--locked", "check", "bans", "licenses", "sources"], &[])?;
     if !succeeds(&["deny", "--locked", "fetch", "db"]) {
-        eprintln!("xtask: SKIPPED advisories: the database cannot be reached");
+        eprintln!("xtask: SKIPPED advisories: cannot download the database");
         return Ok(());
     }
     cargo(&["deny", "--locked", "check", "--disable-fetch", "advisories"], &[])

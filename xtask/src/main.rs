@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask --help` lists them.
+//! Development commands; `cargo xtask --help` lists them.
 
 mod book;
 mod check;
@@ -13,67 +13,66 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "The developer's commands")]
+#[command(name = "cargo xtask", about = "Development commands")]
 enum Task {
-    /// Formatting, lints, tests and documentation: without network, once the dependencies
-    /// are there, and without other programs than git and python3.
+    /// Check formatting, lints, documentation and tests; needs git and python3, and no network once
+    /// the dependencies are downloaded.
     Check {
-        /// Also check dependencies (cargo-deny), build the book (mdbook) and try the MCP clients
-        /// from PyPI and npm: what CI runs. cargo-deny and mdbook are skipped with a message
-        /// if they are not installed
+        /// Also check dependencies (cargo-deny), build the book (mdbook) and test the MCP clients
+        /// from PyPI and npm, as CI does. Skips cargo-deny and mdbook with a message if they are not
+        /// installed
         #[arg(long)]
         all: bool,
     },
-    /// Licences, sources and known vulnerabilities of the dependencies (deny.toml); needs
-    /// cargo-deny, and is skipped with a message where that is missing.
+    /// Check licenses, sources and advisories of the dependencies (deny.toml); skipped with a
+    /// message if cargo-deny is not installed.
     Deny,
-    /// The documentation as a book, in target/book; needs mdbook, and is skipped with a message
-    /// where that is missing.
+    /// Build the documentation as a book in target/book; skipped with a message if mdbook is not
+    /// installed.
     Book,
-    /// The MCP server, tried with the clients that others have written: Python's package,
-    /// the Inspector, the conformance suite; needs python3 and npm.
+    /// Test the MCP server with third-party clients: the official Python package, the Inspector
+    /// and the conformance suite; needs python3 and npm.
     Clients,
-    /// The side-by-side measurements of `bench/`, as one table.
+    /// Run the benchmarks of `bench/`.
     Bench {
-        /// What the benchmark itself takes: --quick, --json, --only PART, --vectors FILE,
+        /// Options of the benchmark: --quick, --json, --only PART, --vectors FILE,
         /// --repos FOLDER..., --program FILE
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// How good answers are, on questions whose right answers are known.
+    /// Evaluate search quality on queries with known answers.
     Eval {
-        /// What the evaluation itself takes: code-search CHECKOUTS [--ablation] [--misses] ...,
+        /// Options of the evaluation: code-search CHECKOUTS [--ablation] [--misses] ...,
         /// memory SET... [--ablation] ..., graph --python REPOSITORY... --typescript
         /// REPOSITORY... (needs npm)
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// The fuzz targets of fuzz/, all or those named; needs a nightly toolchain, cargo-fuzz and a
-    /// C++ compiler.
+    /// Run the targets of fuzz/; needs a nightly toolchain, cargo-fuzz and a C++ compiler.
     Fuzz {
-        /// How long to run each target
+        /// Time per target
         #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u64,
-        /// The targets
+        /// Only these targets; all if none is given
         targets: Vec<String>,
     },
-    /// openCypher's compatibility kit, which is not part of the repository, on a graph in
-    /// memory and on that of a store: what passes, what is refused, what is wrong.
+    /// Run the openCypher compatibility kit, which is not part of the repository, on a graph in
+    /// memory and on that of a store, and report passed, refused and wrong results.
     Tck {
-        /// The kit's folder of features: tck/features of opencypher/openCypher
+        /// The kit's features: the folder tck/features of opencypher/openCypher
         features: String,
     },
-    /// Random damage to the files of a store: no answer may change silently; see
+    /// Damage the files of a store at random, and check that no answer changes silently; see
     /// docs/torture.md.
     Damage {
-        /// What the trials take: --count N, --seed X, --trial K, --keep FOLDER, --jobs J,
+        /// Options of the trials: --count N, --seed X, --trial K, --keep FOLDER, --jobs J,
         /// --json
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Many processes on one store, killed at random; see docs/torture.md.
+    /// Run many processes on one store and kill them at random; see docs/torture.md.
     Torture {
-        /// What the torture itself takes: --processes N, --seconds S, --seed X, --json,
+        /// Options of the test: --processes N, --seconds S, --seed X, --json,
         /// --keep FOLDER
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
@@ -94,7 +93,7 @@ fn main() -> Result<()> {
         Task::Bench { arguments } => {
             let has = |option: &str| arguments.iter().any(|argument| argument == option);
             if !has("--program") {
-                // Which finds the program beside itself.
+                // The benchmark runs the program next to itself.
                 cargo(&["build", "--release", "--package", "isolith"], &[])?;
             }
             let mut line = vec!["run", "--release", "--package", "bench", "--bin", "bench", "--"];
@@ -112,7 +111,7 @@ fn main() -> Result<()> {
             cargo(&line, &[])
         }
         Task::Torture { arguments } => {
-            // Not a release: what a debug build asserts is part of the torture.
+            // Not a release build, which has no debug assertions.
             let mut line = vec!["test", "--package", "isolith-engine"];
             line.extend(["--test", "torture", "--", "run"]);
             line.extend(arguments.iter().map(String::as_str));
@@ -121,12 +120,12 @@ fn main() -> Result<()> {
     }
 }
 
-/// The folder of the build's products.
-fn products() -> Result<PathBuf> {
-    // This program is one of them: target/debug/xtask.
+/// The target folder, which contains this program as debug/xtask.
+fn target_folder() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let products = program.parent().and_then(Path::parent).context("the build has no folder")?;
-    Ok(products.to_owned())
+    let folder =
+        program.parent().and_then(Path::parent).context("cannot find the target folder")?;
+    Ok(folder.to_owned())
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
@@ -137,7 +136,7 @@ fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
         .args(arguments)
         .envs(environment.iter().copied())
         .status()
-        .with_context(|| format!("`{line}` could not be started"))?;
+        .with_context(|| format!("cannot start `{line}`"))?;
     ensure!(status.success(), "`{line}` failed: {status}");
     Ok(())
 }

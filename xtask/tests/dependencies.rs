@@ -1,4 +1,4 @@
-//! Rules about who links what: see the list of crates in ARCHITECTURE.md.
+//! Checks the dependencies between crates; see the list of crates in ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pure crates, and those that run in workers without starting any, link neither a runtime
-/// nor a sandbox nor an engine of others.
+/// Pure crates, and crates that run in workers, must not depend on a runtime, a sandbox or a
+/// third-party engine that they do not use.
 const FORBIDDEN: [(&str, &[&str]); 9] = [
     ("isolate-types", &["isolate", "tokio", "landlock", "seccompiler"]),
     ("isolith-embed", &["isolate", "tokio", "landlock", "seccompiler"]),
@@ -21,36 +21,36 @@ const FORBIDDEN: [(&str, &[&str]); 9] = [
 ];
 
 #[test]
-fn crates_do_not_link_what_they_must_not() {
-    let mut broken = Vec::new();
+fn crates_have_no_forbidden_dependencies() {
+    let mut violations = Vec::new();
     for (package, forbidden) in FORBIDDEN {
-        let linked = linked_by(package);
-        assert!(linked.contains(package), "{package} is not in its own tree: {linked:?}");
-        for name in forbidden.iter().filter(|name| linked.contains(**name)) {
-            broken.push(format!("{package} links {name}: cargo tree -p {package} -i {name}"));
+        let tree = dependencies_of(package);
+        assert!(tree.contains(package), "{package} is not in its own tree: {tree:?}");
+        for name in forbidden.iter().filter(|name| tree.contains(**name)) {
+            violations.push(format!("{package} has {name}: cargo tree -p {package} -i {name}"));
         }
     }
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
-/// A rule about a crate that nobody links could not fail.
+/// A rule about a crate that nothing depends on could not fail.
 #[test]
 fn forbidden_crates_exist() {
-    let product = linked_by("isolith");
+    let dependencies = dependencies_of("isolith");
     for (package, forbidden) in FORBIDDEN {
         for name in forbidden.iter().copied().chain([package]) {
-            assert!(product.contains(name), "the product does not link {name}");
+            assert!(dependencies.contains(name), "isolith does not depend on {name}");
         }
     }
 }
 
-/// `isolate` hands out `InWorker` in `worker_main`; nobody else may make one.
+/// Only `isolate` may create an `InWorker`.
 #[test]
-fn only_isolate_issues_tokens() {
+fn only_isolate_creates_worker_tokens() {
     let this = Path::new(file!()).file_name();
     let mut users = Vec::new();
     for part in ["crates", "bench", "xtask"] {
-        each_source(&root().join(part), &mut |path, text| {
+        for_each_source(&root().join(part), &mut |path, text| {
             if text.contains("for_isolate") && path.file_name() != this {
                 let path = path.strip_prefix(root()).unwrap();
                 users.push(path.to_string_lossy().into_owned());
@@ -63,8 +63,8 @@ fn only_isolate_issues_tokens() {
     assert_eq!(users, allowed.map(|path| format!("crates/{path}")));
 }
 
-/// The names of the packages that are part of a package, itself included.
-fn linked_by(package: &str) -> BTreeSet<String> {
+/// The names of a package's dependencies, direct and indirect, and its own.
+fn dependencies_of(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none"])
         .args(["--package", package, "--format", "{p}"])
@@ -77,13 +77,13 @@ fn linked_by(package: &str) -> BTreeSet<String> {
     lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-fn each_source(folder: &Path, take: &mut impl FnMut(&Path, &str)) {
+fn for_each_source(folder: &Path, visit: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            each_source(&path, take);
+            for_each_source(&path, visit);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            take(&path, &fs::read_to_string(&path).unwrap());
+            visit(&path, &fs::read_to_string(&path).unwrap());
         }
     }
 }

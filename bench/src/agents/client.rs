@@ -1,4 +1,4 @@
-//! The least that a client of an MCP server has to do: lines of JSON, one after the other.
+//! A minimal MCP client over standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,23 +6,23 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-/// A server, and the pipes to it.
+/// A running server and the pipes to it.
 pub(super) struct Client {
     child: Child,
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
     calls: u64,
 }
 
 impl Client {
-    /// Starts a server and says hello.
+    /// Starts and initializes a server.
     pub(super) fn start(command: &mut Command) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().with_context(|| format!("{command:?}"))?;
-        let (orders, answers) = (child.stdin.take(), child.stdout.take());
-        let answers = BufReader::new(answers.context("the server has no output")?);
-        let mut client = Self { child, orders, answers, calls: 0 };
-        client.ask(
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = BufReader::new(output.context("the server has no output")?);
+        let mut client = Self { child, input, output, calls: 0 };
+        client.request(
             "initialize",
             &json!({
                 "protocolVersion": "2025-11-25",
@@ -34,20 +34,19 @@ impl Client {
         Ok(client)
     }
 
-    /// The server's process.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks, and waits for the answer.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
+    /// Sends a request and waits for its answer.
+    pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.calls += 1;
         let id = self.calls;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         let mut line = String::new();
         loop {
             line.clear();
-            ensure!(self.answers.read_line(&mut line)? > 0, "the server has gone away");
+            ensure!(self.output.read_line(&mut line)? > 0, "the server closed the connection");
             let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
             if answer["id"] != id {
                 continue;
@@ -59,24 +58,25 @@ impl Client {
         }
     }
 
-    /// Calls a tool, which must succeed.
+    /// Calls a tool and fails if the tool does.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        let result = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
+        let result =
+            self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))?;
         ensure!(result["isError"] != true, "{tool}: {}", result["content"]);
         Ok(result)
     }
 
     fn send(&mut self, message: &Value) -> Result<()> {
-        let orders = self.orders.as_mut().context("the server was told to end")?;
-        writeln!(orders, "{message}")?;
-        Ok(orders.flush()?)
+        let input = self.input.as_mut().context("the server was told to exit")?;
+        writeln!(input, "{message}")?;
+        Ok(input.flush()?)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The end of its input tells it to end.
-        self.orders = None;
+        // It exits at the end of its input.
+        self.input = None;
         let _ = self.child.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of repositories, and changes to them.
+//! Copies repositories and changes their files.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use isolith_source::Language;
 
 use super::files::Files;
 
-/// Copies a folder without what is hidden or no regular file.
+/// Copies the regular files of a folder, except hidden ones.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -27,8 +27,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Changes this many files, evenly spread over the code. `word` makes a change unlike those
-/// before.
+/// Appends `word`, which must be new, to this many files, evenly spread over the code.
 pub(super) fn change(code: &Path, count: usize, word: &str) -> Result<()> {
     if count == 0 {
         return Ok(());
@@ -36,7 +35,7 @@ pub(super) fn change(code: &Path, count: usize, word: &str) -> Result<()> {
     let files = Files::of(code)?.found;
     let files = files.iter().filter(|file| Language::of(&file.path, b"").has_grammar());
     let files: Vec<_> = files.collect();
-    ensure!(files.len() >= count, "there are only {} files of code", files.len());
+    ensure!(files.len() >= count, "only {} source files", files.len());
     for file in files.iter().step_by(files.len() / count).take(count) {
         let mut file = fs::OpenOptions::new().append(true).open(code.join(&file.path))?;
         writeln!(file, "\n{word}")?;
@@ -49,9 +48,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_files_change_as_were_asked_for() {
-        let place = tempfile::tempdir().unwrap();
-        let (from, to) = (place.path().join("from"), place.path().join("to"));
+    fn the_requested_number_of_files_is_changed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (from, to) = (scratch.path().join("from"), scratch.path().join("to"));
         fs::create_dir_all(from.join("inner")).unwrap();
         for name in ["a.rs", "b.py", "inner/c.rs", "d.txt", ".hidden.rs"] {
             fs::write(from.join(name), "x").unwrap();

@@ -1,4 +1,4 @@
-//! The files of a folder as `isolith index` finds and reads them, in this process.
+//! Lists and reads the files of a folder as `isolith index` does, in this process.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use isolate::InWorker;
 use isolith_folder::Folder;
 use isolith_source::walk::{Contents, FoundFile, WalkOptions, Walker, read};
 
-/// What `isolith index` leaves out by default.
+/// The default maximum size of an indexed file.
 const LARGEST_FILE: u64 = 1 << 20;
 
 pub(super) struct Files {

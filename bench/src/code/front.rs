@@ -1,5 +1,5 @@
-//! Phases that need our own code: this program started again, so that what they use can
-//! be told from all else. Each prints one document of JSON.
+//! Phases that call our code directly, each run by this program in a process of its own so that its
+//! usage can be measured. Each prints one JSON document.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,34 +13,33 @@ use tokio::runtime::Builder;
 
 use super::{in_process, parts, search};
 
-/// The argument that makes this program a front; an [`Order`] in JSON follows.
-pub(crate) const ARGUMENT: &str = "--code-front";
+/// Makes this program run a phase; a [`Phase`] in JSON follows.
+pub(crate) const PHASE_FLAG: &str = "--code-front";
 
-/// What a front is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
-    /// Index as the product does.
+pub(super) enum Phase {
+    /// Index with workers, as the product does.
     Index { code: PathBuf, store: PathBuf },
-    /// The same work without a worker.
+    /// Do the same work without workers.
     IndexInProcess { code: PathBuf, store: PathBuf },
-    /// Answer all questions, this many times over, with the measured program as workers.
+    /// Answer all questions this many times, with `program` as workers.
     Ask { store: PathBuf, rounds: usize, program: PathBuf },
-    /// Parse, cut and embed all files, one after the other; leave the chunks in a file.
+    /// Parse, chunk and embed all files sequentially, and write the chunks to a file.
     Parts { code: PathBuf, texts: PathBuf },
 }
 
-pub(crate) fn run(order: &str) -> Result<()> {
-    match serde_json::from_str(order)? {
-        // As the command does.
-        Order::Index { code, store } => print(
+pub(crate) fn run(phase: &str) -> Result<()> {
+    match serde_json::from_str(phase)? {
+        // The same runtime as in the `isolith` command.
+        Phase::Index { code, store } => print(
             &Builder::new_current_thread().enable_all().build()?.block_on(index(&code, &store))?,
         ),
-        Order::IndexInProcess { code, store } => print(&in_process::index(&code, &store)?),
-        Order::Ask { store, rounds, program } => {
+        Phase::IndexInProcess { code, store } => print(&in_process::index(&code, &store)?),
+        Phase::Ask { store, rounds, program } => {
             let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
             print(&runtime.block_on(search::ask(&store, rounds, program))?)
         }
-        Order::Parts { code, texts } => print(&parts::take_apart(&code, &texts)?),
+        Phase::Parts { code, texts } => print(&parts::measure_parts(&code, &texts)?),
     }
 }
 
@@ -58,8 +57,8 @@ async fn index(code: &Path, store: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What this process has used so far.
-pub(super) fn own_time() -> Duration {
+/// The CPU time of this process so far.
+pub(super) fn own_cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }

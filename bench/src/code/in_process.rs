@@ -1,5 +1,5 @@
-//! An index run without a worker: the roles' own code, called where we are. What it
-//! costs less than the product is what isolation costs.
+//! An index run without workers, which calls the roles' code in this process. The difference to a
+//! normal run is the cost of isolation.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,24 +14,24 @@ use isolith_protocol::{
     code_spec,
 };
 use isolith_roles::{
-    BuildJob, FileToParse, FoldJob, ParseJob, Parser, StoreBuilder, StoreSettings, StoreWriter,
-    WriteJob,
+    BuildJob, FileToParse, FoldJob, ParseJob, Parser, ParserSettings, StoreBuilder, StoreSettings,
+    StoreWriter, WriteJob,
 };
 use isolith_store::{Durability, TruthId};
 use serde::{Deserialize, Serialize};
 
 use super::files::Files;
-use super::front::own_time;
+use super::front::own_cpu_time;
 
-/// As large as the product's.
+/// The batch size of the product.
 const BATCH_BYTES: usize = 384 << 10;
 const BATCH_FILES: usize = 64;
 
-const PATIENCE: Duration = Duration::from_secs(1800);
+const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// Processor time by stage, in seconds.
+/// CPU time by stage, in seconds.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Stages {
+pub(super) struct StageTimes {
     pub(super) walk: f64,
     pub(super) read: f64,
     pub(super) parse: f64,
@@ -40,10 +40,10 @@ pub(super) struct Stages {
     pub(super) fold: f64,
 }
 
-pub(super) fn index(code: &Path, store: &Path) -> Result<Stages> {
+pub(super) fn index(code: &Path, store: &Path) -> Result<StageTimes> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
-    let mut run = Run::start(code, store)?;
-    let mut lap = Lap(own_time());
+    let mut run = IndexRun::start(code, store)?;
+    let mut lap = Lap(own_cpu_time());
     let files = Files::of(code)?;
     run.stages.walk = lap.seconds();
     let mut batch = Batch::default();
@@ -58,12 +58,12 @@ pub(super) fn index(code: &Path, store: &Path) -> Result<Stages> {
     run.finish(lap)
 }
 
-/// Processor time since it was last asked.
+/// Measures the CPU time since the last call of [`Lap::seconds`].
 struct Lap(Duration);
 
 impl Lap {
     fn seconds(&mut self) -> f64 {
-        let now = own_time();
+        let now = own_cpu_time();
         let used = now - std::mem::replace(&mut self.0, now);
         used.as_secs_f64()
     }
@@ -88,17 +88,17 @@ impl Batch {
     }
 }
 
-struct Run {
+struct IndexRun {
     parser: Parser,
     writer: StoreWriter,
     settings: StoreSettings,
     root: u64,
-    /// Of the last write, which is known to be done.
+    /// The key of the last write, which is done.
     confirmed: Vec<Key>,
-    stages: Stages,
+    stages: StageTimes,
 }
 
-impl Run {
+impl IndexRun {
     fn start(code: &Path, store: &Path) -> Result<Self> {
         let token = InWorker::in_process();
         let settings = StoreSettings {
@@ -108,12 +108,12 @@ impl Run {
             create: true,
         };
         let mut run = Self {
-            parser: Parser::warm_up((), token).map_err(refused)?,
+            parser: Parser::warm_up(ParserSettings::default(), token).map_err(refused)?,
             writer: StoreWriter::warm_up(settings.clone(), token).map_err(refused)?,
             settings,
             root: 0,
             confirmed: Vec::new(),
-            stages: Stages::default(),
+            stages: StageTimes::default(),
         };
         let spec = code_spec(DIMENSION as u32, model_name());
         let path = code.to_string_lossy().into_owned();
@@ -133,7 +133,7 @@ impl Run {
             plain: false,
             include_secrets: false,
         };
-        let parsed = self.parser.handle(job, &Context::in_process(PATIENCE));
+        let parsed = self.parser.handle(job, &Context::in_process(TIMEOUT));
         self.stages.parse += lap.seconds();
         self.write(PutFiles {
             root: self.root,
@@ -147,7 +147,7 @@ impl Run {
         Ok(())
     }
 
-    fn finish(mut self, mut lap: Lap) -> Result<Stages> {
+    fn finish(mut self, mut lap: Lap) -> Result<StageTimes> {
         while self.write(LinkFiles { root: self.root })?.more {}
         self.stages.link = lap.seconds();
         self.write(FinishIndex { root: self.root })?;
@@ -155,16 +155,17 @@ impl Run {
         let token = InWorker::in_process();
         let mut builder = StoreBuilder::warm_up(self.settings.clone(), token).map_err(refused)?;
         let collection = CODE_COLLECTION.to_owned();
-        let key = fresh_key();
-        let job = BuildJob::Fold(FoldJob { collection, even_little: true, rebuild: false, key });
-        builder.handle(job, &Context::in_process(PATIENCE))?;
+        let key = random_key();
+        let job =
+            BuildJob::Fold(FoldJob { collection, ignore_threshold: true, rebuild: false, key });
+        builder.handle(job, &Context::in_process(TIMEOUT))?;
         self.stages.fold = lap.seconds();
         self.write(Tidy)?;
         Ok(self.stages)
     }
 
     fn write<O: WriteOperation>(&mut self, operation: O) -> Result<O::Reply> {
-        let key = fresh_key();
+        let key = random_key();
         let confirmed = std::mem::replace(&mut self.confirmed, vec![key]);
         let job = WriteJob {
             writes: vec![Write { key, keep: false, action: operation.into() }],
@@ -172,13 +173,13 @@ impl Run {
             rest: false,
             time: None,
         };
-        let mut done = self.writer.handle(job, &Context::in_process(PATIENCE))?;
+        let mut done = self.writer.handle(job, &Context::in_process(TIMEOUT))?;
         let done = done.pop().context("the write has no reply")??;
         O::reply_from(done.reply).context("unexpected reply")
     }
 }
 
-fn fresh_key() -> Key {
+fn random_key() -> Key {
     Key(fastrand::u128(..).to_le_bytes())
 }
 

@@ -1,9 +1,9 @@
-//! Indexing and searching real code, beside semble, ripgrep, model2vec, bare parsing and
-//! our own work without isolation.
+//! Indexing and searching real code, compared with semble, ripgrep, model2vec, bare parsing and
+//! our own code without isolation.
 //!
-//! What is measured is the `isolith` program itself, started as anybody starts it. The
-//! repositories are copied first, as some of their files are changed. All that is made
-//! lies in one folder beside this program and is removed at the end.
+//! Measures the `isolith` program itself, started like any user would. The repositories are copied
+//! first, because some of their files are changed. All files are in one folder next to this program
+//! and are removed at the end.
 
 mod changes;
 mod embedding;
@@ -24,17 +24,17 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::rivals::python_with;
-use crate::table::{Beside, Comparison};
-use front::Order;
-pub(crate) use processes::{Used, family, pss, report, run};
+use crate::table::{Comparison, Row};
+use front::Phase;
+pub(crate) use processes::{Usage, process_tree, pss, report, run};
 use semble::Semble;
 
 const NOTES: &str = "\
-CPU: user + system of a process and all that it started, from its start to its end.
-semble indexes with its first search, and every later search of its looks for changes:
-its runs have one question each, ours none. It takes code alone unless told otherwise,
-ours all text. memory: the largest sum of PSS, looked at ten times a second from outside.
-resident: questions one after the other to a process that lives on.
+CPU: user + system time of a process and all its descendants, from start to exit.
+semble indexes during its first search, and looks for changes during every later one, so
+its runs include one question each, ours none. By default it indexes code only; ours
+indexes all text. memory: the maximum sum of PSS, sampled ten times a second.
+resident: consecutive questions to a long-lived process.
 ";
 
 pub(crate) fn measure(
@@ -43,10 +43,14 @@ pub(crate) fn measure(
     program: Option<PathBuf>,
 ) -> Result<Vec<Comparison>> {
     let bench = std::env::current_exe()?;
-    let beside = bench.parent().context("the program is in no folder")?;
+    let beside = bench.parent().context("cannot find the folder of this program")?;
     let program = program.unwrap_or_else(|| beside.join("isolith"));
-    ensure!(program.is_file(), "{} is missing: --program names another", program.display());
-    // Not in the system's folder for temporary files, which may be in memory.
+    ensure!(
+        program.is_file(),
+        "{} does not exist; pass its path with --program",
+        program.display()
+    );
+    // Not in the system's temporary folder, which may be in memory.
     let scratch = tempfile::Builder::new().prefix("bench-code-").tempdir_in(beside)?;
     let python = python_with("semble");
     let mut comparisons = Vec::new();
@@ -58,10 +62,10 @@ pub(crate) fn measure(
     Ok(comparisons)
 }
 
-/// A copy of some code, and those who work on it.
+/// A copy of a repository, and the programs to measure on it.
 struct Repository {
     name: String,
-    /// Holds the copy, stores and caches.
+    /// Contains the copy, stores and caches.
     folder: PathBuf,
     code: PathBuf,
     program: PathBuf,
@@ -77,10 +81,10 @@ impl Repository {
         python: Option<PathBuf>,
         quick: bool,
     ) -> Result<Self> {
-        let name = from.file_name().context("a repository needs a name")?;
+        let name = from.file_name().context("the repository's folder has no name")?;
         let folder = scratch.join(name);
         let code = folder.join("code");
-        changes::copy(from, &code).with_context(|| format!("{} is not code", from.display()))?;
+        changes::copy(from, &code).with_context(|| format!("cannot copy {}", from.display()))?;
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             semble: Semble::prepare(python, &folder),
@@ -102,7 +106,7 @@ impl Repository {
         others.push(self.embed(&parts)?);
         let (rows, stages) = self.isolate()?;
         others.extend(rows);
-        let comparison = |rival: &str, rows: Vec<Beside>, notes: String| Comparison {
+        let comparison = |rival: &str, rows: Vec<Row>, notes: String| Comparison {
             what: format!("{name}, {files} files"),
             rival: rival.to_owned(),
             rows,
@@ -114,7 +118,7 @@ impl Repository {
         ])
     }
 
-    /// Starts the program that is measured, with a store.
+    /// A command of the measured program, with a store.
     fn isolith(&self, command: &str, store: &Path) -> Command {
         let mut isolith = Command::new(&self.program);
         isolith.arg(command).args(["--quiet", "--json", "--store"]).arg(store);
@@ -125,11 +129,11 @@ impl Repository {
         self.folder.join("store")
     }
 
-    /// Has this program do a phase in a process of its own.
-    fn front(&self, order: &Order) -> Result<Command> {
-        eprintln!("bench:   {}: {order:?}", self.name);
+    /// The command that runs a phase in a process of its own.
+    fn front(&self, phase: &Phase) -> Result<Command> {
+        eprintln!("bench:   {}: {phase:?}", self.name);
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(front::ARGUMENT).arg(serde_json::to_string(order)?);
+        command.arg(front::PHASE_FLAG).arg(serde_json::to_string(phase)?);
         Ok(command)
     }
 }

@@ -1,5 +1,5 @@
-//! What the parts of parsing cost, one after the other in one process: the grammars alone
-//! are the floor that no index of this kind gets below.
+//! The CPU time of parsing, chunking and embedding, each measured alone in one process. The
+//! grammars alone are a lower bound for any index that parses every file.
 
 use std::fs;
 use std::path::Path;
@@ -8,31 +8,29 @@ use std::time::Duration;
 use anyhow::Result;
 use isolate::InWorker;
 use isolith_embed::{DIMENSION, Model};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, WorkLimit};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
 use super::files::Files;
-use super::front::{Order, own_time};
+use super::front::{Phase, own_cpu_time};
 use super::processes;
 use crate::figure::{Figure, Rival};
-use crate::table::Beside;
+use crate::table::Row;
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Processor time in seconds.
+/// CPU time in seconds.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Parts {
-    /// Parsing by the grammars, the trees thrown away.
+pub(super) struct ParseCosts {
+    /// Parsing only; the trees are discarded.
     pub(super) grammars: f64,
-    /// Parsing and cutting.
+    /// Parsing and chunking.
     pub(super) chunks: f64,
     /// Embedding the chunks.
     pub(super) vectors: f64,
     pub(super) count: u64,
 }
 
-pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
+pub(super) fn measure_parts(code: &Path, texts: &Path) -> Result<ParseCosts> {
     let walked = Files::of(code)?;
     let mut files = Vec::new();
     for found in &walked.found {
@@ -41,27 +39,27 @@ pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
     }
     let token = InWorker::in_process();
     let mut chunker = Chunker::new(token);
-    let start = own_time();
+    let start = own_cpu_time();
     for (path, text) in &files {
         chunker.parse_only(path, text);
     }
-    let grammars = own_time() - start;
+    let grammars = own_cpu_time() - start;
     let mut chunks = Vec::new();
-    let start = own_time();
+    let start = own_cpu_time();
     for (path, text) in &files {
-        let chunked = chunker.chunk(path, text, Mode::Parsed, PATIENCE, &|| false);
+        let chunked = chunker.chunk(path, text, Mode::Parsed, WorkLimit::NONE, &|| false);
         chunks.extend(chunked.chunks.into_iter().map(|chunk| chunk.text));
     }
-    let cut = own_time() - start;
+    let cut = own_cpu_time() - start;
     let model = Model::embedded(token);
     let mut vector = [0.0; DIMENSION];
-    let start = own_time();
+    let start = own_cpu_time();
     for chunk in &chunks {
         std::hint::black_box(model.embed_into(chunk, &mut vector));
     }
-    let vectors = own_time() - start;
+    let vectors = own_cpu_time() - start;
     fs::write(texts, serde_json::to_vec(&chunks)?)?;
-    Ok(Parts {
+    Ok(ParseCosts {
         grammars: grammars.as_secs_f64(),
         chunks: cut.as_secs_f64(),
         vectors: vectors.as_secs_f64(),
@@ -70,9 +68,9 @@ pub(super) fn take_apart(code: &Path, texts: &Path) -> Result<Parts> {
 }
 
 impl Repository {
-    pub(super) fn parts(&self) -> Result<Parts> {
-        let order = Order::Parts { code: self.code.clone(), texts: self.texts() };
-        Ok(processes::report(&mut self.front(&order)?)?.0)
+    pub(super) fn parts(&self) -> Result<ParseCosts> {
+        let phase = Phase::Parts { code: self.code.clone(), texts: self.texts() };
+        Ok(processes::report(&mut self.front(&phase)?)?.0)
     }
 
     pub(super) fn texts(&self) -> std::path::PathBuf {
@@ -80,17 +78,17 @@ impl Repository {
     }
 }
 
-impl Parts {
-    pub(super) fn rows(&self, full: Duration) -> [Beside; 2] {
-        let row = |name: &str, ours: Figure| Beside {
+impl ParseCosts {
+    pub(super) fn rows(&self, full: Duration) -> [Row; 2] {
+        let row = |name: &str, ours: Figure| Row {
             name: name.to_owned(),
             ours,
             rival: Rival::Figure(Figure::seconds(self.grammars)),
             goal: None,
         };
         [
-            row("index, CPU, beside bare tree-sitter", Figure::Took(full)),
-            row("  parsing and cutting alone", Figure::seconds(self.chunks)),
+            row("index, CPU, vs. bare tree-sitter", Figure::Time(full)),
+            row("  parsing and chunking alone", Figure::seconds(self.chunks)),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! What a process has used, with all that it started.
+//! Runs processes and measures their usage, including their descendants.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,43 +10,43 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use serde::de::DeserializeOwned;
 
-/// How often memory is looked at.
-const EVERY: Duration = Duration::from_millis(100);
+/// How often memory is sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Used {
+pub(crate) struct Usage {
     pub(crate) cpu: Duration,
     pub(crate) wall: Duration,
 }
 
-/// Runs a process to its end. Its children count as far as it has waited for them.
-pub(crate) fn run(command: &mut Command) -> Result<(Vec<u8>, Used)> {
+/// Runs a process until it exits. Descendants count if they have been waited for.
+pub(crate) fn run(command: &mut Command) -> Result<(Vec<u8>, Usage)> {
     let (output, used, _) = observe(command, false)?;
     Ok((output, used))
 }
 
-/// The same, with the largest sum of the memory of all its processes.
-pub(super) fn run_watched(command: &mut Command) -> Result<(Vec<u8>, Used, u64)> {
+/// The same, with the maximum PSS of the process and its descendants.
+pub(super) fn run_with_memory(command: &mut Command) -> Result<(Vec<u8>, Usage, u64)> {
     observe(command, true)
 }
 
-/// Runs a process that prints a document of JSON.
-pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Used)> {
+/// Runs a process that prints a JSON document.
+pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Usage)> {
     let (output, used) = run(command)?;
     Ok((serde_json::from_slice(&output)?, used))
 }
 
-fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, Used, u64)> {
+fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, Usage, u64)> {
     let (started, before) = (Instant::now(), children()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let child = command.spawn().with_context(|| format!("{command:?} could not be started"))?;
+    let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
     let (pid, ended) = (child.id(), AtomicBool::new(!memory));
     let (output, peak) = std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut peak = 0;
             while !ended.load(Ordering::Relaxed) {
-                peak = peak.max(family(pid).into_iter().filter_map(pss).sum());
-                std::thread::sleep(EVERY);
+                peak = peak.max(process_tree(pid).into_iter().filter_map(pss).sum());
+                std::thread::sleep(SAMPLE_INTERVAL);
             }
             peak
         });
@@ -55,12 +55,12 @@ fn observe(command: &mut Command, memory: bool) -> Result<(Vec<u8>, Used, u64)> 
         (output, watch.join().unwrap_or(0))
     });
     let output = output?;
-    let used = Used { wall: started.elapsed(), cpu: children()? - before };
+    let used = Usage { wall: started.elapsed(), cpu: children()? - before };
     ensure!(output.status.success(), "{command:?}: {}", output.status);
     Ok((output.stdout, used, peak))
 }
 
-/// Time of all children that were waited for, and of theirs.
+/// CPU time of reaped children and their descendants.
 fn children() -> Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let duration = |time: TimeVal| {
@@ -71,7 +71,7 @@ fn children() -> Result<Duration> {
 }
 
 /// A process and its descendants.
-pub(crate) fn family(pid: u32) -> Vec<u32> {
+pub(crate) fn process_tree(pid: u32) -> Vec<u32> {
     let mut found = vec![pid];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
@@ -85,7 +85,7 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
     found
 }
 
-/// What a process has of memory, with its part of what is shared.
+/// The proportional set size of a process, in bytes.
 pub(crate) fn pss(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_of_children_count() {
+    fn grandchildren_count() {
         let burn = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
         let mut own = Command::new("sh");
         own.args(["-c", burn]);
@@ -111,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_of_its_own_family() {
+    fn a_process_tree_contains_its_root() {
         let own = std::process::id();
-        assert!(family(own).contains(&own));
+        assert!(process_tree(own).contains(&own));
         assert!(pss(own).unwrap() > 100_000);
     }
 }

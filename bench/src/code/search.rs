@@ -1,4 +1,4 @@
-//! Questions: to a new process each, and to one that lives on.
+//! Questions to a new process each, and to a long-lived process.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use isolith_engine::{CodeSearch, Engine, EngineOptions, Life, StorePlace};
 use serde::{Deserialize, Serialize};
 
 use super::Repository;
-use super::front::Order;
-use super::processes::{self, Used};
+use super::front::Phase;
+use super::processes::{self, Usage};
 use super::semble::Content;
 use crate::figure::{Figure, Goal, Rival};
 use crate::samples::Samples;
 use crate::store::usage;
-use crate::table::Beside;
+use crate::table::Row;
 
-/// Such as may be asked of any code: questions, words and names.
+/// Questions that apply to any code.
 pub(super) const QUESTIONS: [&str; 20] = [
     "where are errors handled",
     "how is the configuration loaded",
@@ -46,18 +46,18 @@ const ROUNDS: usize = 10;
 const COLD_GOAL: Duration = Duration::from_millis(50);
 const RESIDENT_GOAL: Duration = Duration::from_millis(5);
 
-/// What answering took, on either side.
+/// The times of a long-lived process, on either side.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct QueryTimes {
     p50_seconds: f64,
     p99_seconds: f64,
-    /// Of one question.
+    /// Per question.
     cpu_seconds: f64,
 }
 
 impl Repository {
-    /// Adds rows beside semble; returns those beside ripgrep.
-    pub(super) fn search(&mut self, rows: &mut Vec<Beside>) -> Result<Vec<Beside>> {
+    /// Adds the rows for semble and returns those for ripgrep.
+    pub(super) fn search(&mut self, rows: &mut Vec<Row>) -> Result<Vec<Row>> {
         let (mut ours, mut semble, mut ripgrep) = (Vec::new(), Vec::new(), Vec::new());
         eprintln!("bench:   {}: {} questions to new processes", self.name, QUESTIONS.len());
         for question in QUESTIONS {
@@ -66,11 +66,11 @@ impl Repository {
             semble.extend(self.semble.run(command));
             ripgrep.extend(self.grep(question));
         }
-        let (cpu, wall) = medians(&ours).context("there were no questions")?;
-        let goal = Some(Goal::at_most(cpu, COLD_GOAL));
+        let (cpu, wall) = medians(&ours).context("no question was asked")?;
+        let goal = Some(Goal::within(cpu, COLD_GOAL));
         rows.push(row("search by a new process, CPU", cpu, medians(&semble).map(|it| it.0), goal));
         rows.push(row(
-            "search by a new process, clock",
+            "search by a new process, wall",
             wall,
             medians(&semble).map(|it| it.1),
             None,
@@ -78,13 +78,13 @@ impl Repository {
         self.ask_resident(rows)?;
         let ripgrep = medians(&ripgrep);
         Ok(vec![
-            row("search, CPU, beside ripgrep for its words", cpu, ripgrep.map(|it| it.0), None),
-            row("search, clock, beside ripgrep for its words", wall, ripgrep.map(|it| it.1), None),
+            row("search, CPU, vs. ripgrep for its words", cpu, ripgrep.map(|it| it.0), None),
+            row("search, wall, vs. ripgrep for its words", wall, ripgrep.map(|it| it.1), None),
         ])
     }
 
-    /// The longer words of a question as they are written. That none was found is fine.
-    fn grep(&self, question: &str) -> Option<Used> {
+    /// Searches for the longer words of a question; `None` if there is no match.
+    fn grep(&self, question: &str) -> Option<Usage> {
         let mut command = self.semble.ripgrep();
         command.args(["--fixed-strings", "--ignore-case"]);
         for word in question.split(' ').filter(|word| word.len() > 3) {
@@ -93,64 +93,64 @@ impl Repository {
         processes::run(command.arg(&self.code)).map(|(_, used)| used).ok()
     }
 
-    fn ask_resident(&mut self, rows: &mut Vec<Beside>) -> Result<()> {
+    fn ask_resident(&mut self, rows: &mut Vec<Row>) -> Result<()> {
         let rounds = if self.quick { ROUNDS / 5 } else { ROUNDS };
-        let order = Order::Ask { store: self.store(), rounds, program: self.program.clone() };
-        let (ours, _): (Answered, Used) = processes::report(&mut self.front(&order)?)?;
+        let phase = Phase::Ask { store: self.store(), rounds, program: self.program.clone() };
+        let (ours, _): (QueryTimes, Usage) = processes::report(&mut self.front(&phase)?)?;
         let questions = serde_json::to_string(&QUESTIONS)?;
         let (code, rounds) = (self.code.clone(), rounds.to_string());
         let arguments = [code.as_os_str(), questions.as_ref(), rounds.as_ref()];
-        let semble: Option<Answered> = self.semble.phase("ask", arguments);
+        let semble: Option<QueryTimes> = self.semble.phase("ask", arguments);
         for (name, of, goal) in [
-            ("resident, p50", (|it| it.p50_seconds) as fn(&Answered) -> f64, true),
+            ("resident, p50", (|it| it.p50_seconds) as fn(&QueryTimes) -> f64, true),
             ("resident, p99", |it| it.p99_seconds, false),
             ("resident, CPU", |it| it.cpu_seconds, true),
         ] {
             let took = Duration::from_secs_f64(of(&ours));
             let rival = semble.as_ref().map(|semble| Duration::from_secs_f64(of(semble)));
-            rows.push(row(name, took, rival, goal.then(|| Goal::at_most(took, RESIDENT_GOAL))));
+            rows.push(row(name, took, rival, goal.then(|| Goal::within(took, RESIDENT_GOAL))));
         }
         Ok(())
     }
 }
 
-/// Our side of a resident's questions.
-pub(super) async fn ask(store: &Path, rounds: usize, program: PathBuf) -> Result<Answered> {
+/// Asks a long-lived engine, which is our side of [`Repository::ask_resident`].
+pub(super) async fn ask(store: &Path, rounds: usize, program: PathBuf) -> Result<QueryTimes> {
     let options =
         EngineOptions { life: Life::Server, program: Some(program), ..EngineOptions::default() };
     let engine = Engine::open(&StorePlace::unchecked(store), options)?;
     let mut took = Samples::default();
     let mut before = Duration::ZERO;
-    // The first round does not count.
+    // The first round is a warm-up.
     for round in 0..=rounds {
         if round == 1 {
             took = Samples::default();
-            before = usage::processor_time(Some(&engine))?;
+            before = usage::cpu_time(Some(&engine))?;
         }
         for question in QUESTIONS {
             let found = engine.search_code(&CodeSearch::new(question, LIMIT)).await?;
-            anyhow::ensure!(!found.hits.is_empty(), "nothing was found for {question:?}");
+            anyhow::ensure!(!found.hits.is_empty(), "no hits for {question:?}");
             took.push(found.took);
         }
     }
-    let used = usage::processor_time(Some(&engine))? - before;
+    let used = usage::cpu_time(Some(&engine))? - before;
     engine.close().await;
     let at = |percent| took.percentile(percent).unwrap_or_default().as_secs_f64();
-    Ok(Answered {
+    Ok(QueryTimes {
         p50_seconds: at(50),
         p99_seconds: at(99),
         cpu_seconds: used.as_secs_f64() / (rounds * QUESTIONS.len()) as f64,
     })
 }
 
-/// Processor and clock.
-fn medians(runs: &[Used]) -> Option<(Duration, Duration)> {
+/// The medians of CPU and wall time.
+fn medians(runs: &[Usage]) -> Option<(Duration, Duration)> {
     let cpu: Samples = runs.iter().map(|used| used.cpu).collect();
     let wall: Samples = runs.iter().map(|used| used.wall).collect();
     Some((cpu.percentile(50)?, wall.percentile(50)?))
 }
 
-fn row(name: &str, ours: Duration, rival: Option<Duration>, goal: Option<Goal>) -> Beside {
-    let rival = Rival::from(rival.map(Figure::Took));
-    Beside { name: name.to_owned(), ours: Figure::Took(ours), rival, goal }
+fn row(name: &str, ours: Duration, rival: Option<Duration>, goal: Option<Goal>) -> Row {
+    let rival = Rival::from(rival.map(Figure::Time));
+    Row { name: name.to_owned(), ours: Figure::Time(ours), rival, goal }
 }

@@ -1,5 +1,5 @@
-//! semble, with the embedded model in the place of its own, which is larger and would
-//! have to be downloaded.
+//! semble, with our embedding model instead of its own, which is larger and would have to be
+//! downloaded.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,17 +8,17 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::processes::{self, Used};
+use super::processes::{self, Usage};
 use crate::python::rival;
 
-/// Nothing is measured once it has failed.
+/// Skipped once it has failed.
 pub(super) struct Semble {
     python: Option<PathBuf>,
     model: PathBuf,
     cache: PathBuf,
 }
 
-/// What its content is.
+/// What semble indexes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content {
     Code,
@@ -38,24 +38,24 @@ impl Semble {
         semble
     }
 
-    /// Searches as its users do, which brings its index up to date first.
+    /// A search with semble's own command, which also updates its index.
     pub(super) fn search(&self, question: &str, code: &Path, content: Content) -> Option<Command> {
         let mut command = Command::new(self.beside_python("semble")?);
         command.args(["search", question]).arg(code).args(["--top-k", "10"]);
         if matches!(content, Content::All) {
             command.args(["--content", "all"]);
         }
-        self.set(&mut command);
+        self.set_environment(&mut command);
         Some(command)
     }
 
-    /// ripgrep, if it was installed with semble; else the system's.
+    /// ripgrep from semble's environment, else the system's.
     pub(super) fn ripgrep(&self) -> Command {
         let beside = self.beside_python("rg").filter(|program| program.is_file());
         Command::new(beside.unwrap_or_else(|| "rg".into()))
     }
 
-    /// Has the rival's script do something, and reads its report.
+    /// Runs a phase of the rival's script and reads its report.
     pub(super) fn phase<T: DeserializeOwned>(
         &mut self,
         phase: &str,
@@ -63,24 +63,24 @@ impl Semble {
     ) -> Option<T> {
         let mut command = Command::new(self.python.as_ref()?);
         command.arg(rival("semble_code.py")).arg(phase).args(arguments);
-        self.set(&mut command);
+        self.set_environment(&mut command);
         let outcome = processes::report(&mut command).map(|(report, _)| report);
-        self.or_leave(outcome)
+        self.or_disable(outcome)
     }
 
-    /// The result, unless it failed: then semble takes no further part.
-    pub(super) fn or_leave<T>(&mut self, outcome: Result<T>) -> Option<T> {
+    /// The result; after a failure, `None`, and semble is skipped from then on.
+    pub(super) fn or_disable<T>(&mut self, outcome: Result<T>) -> Option<T> {
         outcome
             .map_err(|error| {
-                eprintln!("bench: semble cannot take part: {error:#}");
+                eprintln!("bench: skipping semble: {error:#}");
                 self.python = None;
             })
             .ok()
     }
 
-    pub(super) fn run(&mut self, command: Option<Command>) -> Option<Used> {
+    pub(super) fn run(&mut self, command: Option<Command>) -> Option<Usage> {
         let outcome = processes::run(&mut command?).context("a search").map(|(_, used)| used);
-        self.or_leave(outcome)
+        self.or_disable(outcome)
     }
 
     pub(super) fn forget_index(&self) -> Result<()> {
@@ -98,9 +98,9 @@ impl Semble {
         Some(self.python.as_ref()?.with_file_name(program))
     }
 
-    fn set(&self, command: &mut Command) {
+    fn set_environment(&self, command: &mut Command) {
         command.env("SEMBLE_MODEL_NAME", &self.model).env("SEMBLE_CACHE_LOCATION", &self.cache);
-        // Nothing is to be fetched while it is measured.
+        // No downloads while it is measured.
         command.env("HF_HUB_OFFLINE", "1");
     }
 }

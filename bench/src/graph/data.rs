@@ -1,5 +1,5 @@
-//! The graph that both sides load and the questions that both answer: made once, as files,
-//! so that both read the same bytes.
+//! The graph that both sides load and the queries that both answer, written to files so that both
+//! read the same bytes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,23 +9,22 @@ use anyhow::Result;
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
-/// How large the graph is.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct GraphSize {
     pub nodes: usize,
     pub edges: usize,
 }
 
-/// The keys that are asked for.
+/// The keys used in queries.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Questions {
-    /// What is looked up; many, as one takes so little.
+pub(super) struct QueryKeys {
+    /// Nodes to look up.
     pub points: Vec<i64>,
-    /// Where walks begin.
+    /// Start nodes of traversals.
     pub keys: Vec<i64>,
-    /// Between which paths are sought.
+    /// Ends of shortest paths.
     pub pairs: Vec<(i64, i64)>,
-    /// The edges that are added one by one.
+    /// Edges to add one by one.
     pub inserts: Vec<(i64, i64)>,
 }
 
@@ -35,9 +34,9 @@ const KEYS: usize = 200;
 const PAIRS: usize = 100;
 const INSERTS: usize = 1000;
 
-/// Makes `nodes.csv` (a key and a name), `edges.csv` (two keys), both with a header, and
-/// `questions.json` in a folder. Every edge leads from any node to any other, or to itself.
-pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
+/// Writes `nodes.csv` (a key and a name), `edges.csv` (two keys), both with a header, and
+/// `questions.json` to a folder. The ends of edges are random.
+pub(super) fn generate(folder: &Path, shape: GraphSize) -> Result<()> {
     fs::create_dir_all(folder)?;
     let mut rng = Rng::with_seed(SEED);
     let last = i64::try_from(shape.nodes)?;
@@ -53,7 +52,7 @@ pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
         writeln!(edges, "{from},{to}")?;
     }
     fs::write(folder.join("edges.csv"), edges)?;
-    let questions = Questions {
+    let questions = QueryKeys {
         points: (0..POINTS).map(|_| pair().0).collect(),
         keys: (0..KEYS).map(|_| pair().0).collect(),
         pairs: (0..PAIRS).map(|_| pair()).collect(),
@@ -63,8 +62,8 @@ pub(super) fn make(folder: &Path, shape: Shape) -> Result<()> {
     Ok(())
 }
 
-/// The questions of a folder.
-pub(super) fn questions(folder: &Path) -> Result<Questions> {
+/// Reads the keys that [`generate`] wrote.
+pub(super) fn query_keys(folder: &Path) -> Result<QueryKeys> {
     Ok(serde_json::from_str(&fs::read_to_string(folder.join("questions.json"))?)?)
 }
 
@@ -73,11 +72,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_read_and_the_same_every_time() {
+    fn data_is_deterministic() {
         let scratch = tempfile::tempdir().unwrap();
         let made = |folder: &str| {
             let folder = scratch.path().join(folder);
-            make(&folder, Shape { nodes: 50, edges: 200 }).unwrap();
+            generate(&folder, GraphSize { nodes: 50, edges: 200 }).unwrap();
             folder
         };
         let (one, other) = (made("one"), made("other"));
@@ -88,7 +87,7 @@ mod tests {
         assert_eq!(lines(&one, "nodes.csv")[8], "7,name-7");
         assert_eq!(lines(&one, "edges.csv").len(), 201);
         assert_eq!(lines(&one, "edges.csv"), lines(&other, "edges.csv"));
-        let (one, other) = (questions(&one).unwrap(), questions(&other).unwrap());
+        let (one, other) = (query_keys(&one).unwrap(), query_keys(&other).unwrap());
         assert_eq!((one.keys, one.pairs), (other.keys, other.pairs));
         assert!(
             one.inserts.iter().all(|(from, to)| (0..50).contains(from) && (0..50).contains(to))

@@ -1,5 +1,5 @@
-//! Our side: each phase is a front of its own, this program started again, with real
-//! workers. It prints one document of JSON.
+//! Our side: each phase is run by this program in a process of its own, with real workers. It
+//! prints one JSON document.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,60 +14,59 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 
 use super::data;
-use super::report::{Answers, Kind, Spent};
-use crate::samples::{Samples, UNCOUNTED};
+use super::report::{QueryKind, QueryStats, TimeSpent};
+use crate::samples::{Samples, WARM_UP_CALLS};
 use crate::store::usage;
 
-/// The argument that makes this program a front; an [`Order`] in JSON follows.
-pub(crate) const ARGUMENT: &str = "--graph-front";
+/// Makes this program run a phase; a [`Phase`] in JSON follows.
+pub(crate) const PHASE_FLAG: &str = "--graph-front";
 
-/// What a front is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum Phase {
     /// Load the graph into a new store.
     Load { data: PathBuf, store: PathBuf },
-    /// Answer all questions.
+    /// Run all queries.
     Ask { data: PathBuf, store: PathBuf },
-    /// Add edges, each in a transaction of its own.
+    /// Add edges, one per transaction.
     Insert { data: PathBuf, store: PathBuf },
 }
 
-pub(crate) fn run(order: &str) -> Result<()> {
-    let order = serde_json::from_str(order)?;
-    // As the command has it.
+pub(crate) fn run(phase: &str) -> Result<()> {
+    let phase = serde_json::from_str(phase)?;
+    // The same runtime as in the `isolith` command.
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(async {
-        Ok::<_, anyhow::Error>(match order {
-            Order::Load { data, store } => serde_json::to_string(&load(&data, &store).await?)?,
-            Order::Ask { data, store } => serde_json::to_string(&ask(&data, &store).await?)?,
-            Order::Insert { data, store } => serde_json::to_string(&insert(&data, &store).await?)?,
+        Ok::<_, anyhow::Error>(match phase {
+            Phase::Load { data, store } => serde_json::to_string(&load(&data, &store).await?)?,
+            Phase::Ask { data, store } => serde_json::to_string(&ask(&data, &store).await?)?,
+            Phase::Insert { data, store } => serde_json::to_string(&insert(&data, &store).await?)?,
         })
     })?;
     println!("{report}");
     Ok(())
 }
 
-/// What was used since then.
-struct Watch {
+/// Measures wall and CPU time from its start.
+struct Stopwatch {
     started: Instant,
     before: std::time::Duration,
 }
 
-impl Watch {
+impl Stopwatch {
     fn start(engine: &Engine) -> Result<Self> {
-        let before = usage::processor_time(Some(engine))?;
+        let before = usage::cpu_time(Some(engine))?;
         Ok(Self { started: Instant::now(), before })
     }
 
-    fn spent(&self, engine: &Engine) -> Result<Spent> {
+    fn spent(&self, engine: &Engine) -> Result<TimeSpent> {
         let wall_seconds = self.started.elapsed().as_secs_f64();
-        let used = usage::processor_time(Some(engine))? - self.before;
-        Ok(Spent { wall_seconds, cpu_seconds: used.as_secs_f64() })
+        let used = usage::cpu_time(Some(engine))? - self.before;
+        Ok(TimeSpent { wall_seconds, cpu_seconds: used.as_secs_f64() })
     }
 }
 
 fn open(store: &Path) -> Result<Engine> {
-    // Durability is FULL unless asked otherwise; a benchmark of ours does not ask.
+    // With the default durability, FULL.
     let options = EngineOptions { create: true, life: Life::Server, ..EngineOptions::default() };
     Ok(Engine::open(&StorePlace::unchecked(store), options)?)
 }
@@ -82,9 +81,9 @@ async fn query<const N: usize>(
     Ok(engine.cypher(query, None).await?)
 }
 
-async fn load(data: &Path, store: &Path) -> Result<Spent> {
+async fn load(data: &Path, store: &Path) -> Result<TimeSpent> {
     let engine = open(store)?;
-    let watch = Watch::start(&engine)?;
+    let watch = Stopwatch::start(&engine)?;
     let end = TableEnd { label: "P".to_owned(), key: "k".to_owned() };
     let nodes = TableHolds::Nodes { label: "P".to_owned(), key: Some("k".to_owned()) };
     let edges = TableHolds::Edges { kind: "E".to_owned(), from: end.clone(), to: end };
@@ -101,22 +100,22 @@ async fn load(data: &Path, store: &Path) -> Result<Spent> {
             bail!("{file}: {failure}");
         }
     }
-    // What loading leaves to be done belongs to it.
+    // Background work that loading causes is part of it.
     engine.settle().await;
     let spent = watch.spent(&engine)?;
     engine.close().await;
     Ok(spent)
 }
 
-async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<Kind, Answers>> {
-    let questions = data::questions(data)?;
+async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<QueryKind, QueryStats>> {
+    let questions = data::query_keys(data)?;
     let engine = open(store)?;
     let mut answers = BTreeMap::new();
-    for kind in Kind::ALL {
+    for kind in QueryKind::ALL {
         let asked: Vec<(i64, i64)> = match kind {
-            Kind::Shortest => questions.pairs.clone(),
-            Kind::Top => vec![(0, 0); UNCOUNTED],
-            Kind::Point => questions.points.iter().map(|&key| (key, 0)).collect(),
+            QueryKind::Shortest => questions.pairs.clone(),
+            QueryKind::Top => vec![(0, 0); WARM_UP_CALLS],
+            QueryKind::Point => questions.points.iter().map(|&key| (key, 0)).collect(),
             _ => questions.keys.iter().map(|&key| (key, 0)).collect(),
         };
         answers.insert(kind, measure(&engine, kind, &asked).await?);
@@ -125,13 +124,13 @@ async fn ask(data: &Path, store: &Path) -> Result<BTreeMap<Kind, Answers>> {
     Ok(answers)
 }
 
-async fn measure(engine: &Engine, kind: Kind, asked: &[(i64, i64)]) -> Result<Answers> {
-    for pair in asked.iter().take(UNCOUNTED) {
-        answer(engine, kind, *pair, &mut Answers::default()).await?;
+async fn measure(engine: &Engine, kind: QueryKind, asked: &[(i64, i64)]) -> Result<QueryStats> {
+    for pair in asked.iter().take(WARM_UP_CALLS) {
+        answer(engine, kind, *pair, &mut QueryStats::default()).await?;
     }
-    let mut answers = Answers::default();
+    let mut answers = QueryStats::default();
     let mut took = Samples::default();
-    let watch = Watch::start(engine)?;
+    let watch = Stopwatch::start(engine)?;
     for pair in asked {
         let started = Instant::now();
         answer(engine, kind, *pair, &mut answers).await?;
@@ -142,17 +141,19 @@ async fn measure(engine: &Engine, kind: Kind, asked: &[(i64, i64)]) -> Result<An
     Ok(answers)
 }
 
-/// Asks once and adds what came back to the sums.
+/// Runs a query once and adds the answer to the sums.
 async fn answer(
     engine: &Engine,
-    kind: Kind,
+    kind: QueryKind,
     (key, other): (i64, i64),
-    sums: &mut Answers,
+    sums: &mut QueryStats,
 ) -> Result<()> {
     let key = ("k", Datum::Integer(key));
     let answer = match kind {
-        Kind::Top => query(engine, kind.cypher(), []).await?,
-        Kind::Shortest => query(engine, kind.cypher(), [key, ("l", Datum::Integer(other))]).await?,
+        QueryKind::Top => query(engine, kind.cypher(), []).await?,
+        QueryKind::Shortest => {
+            query(engine, kind.cypher(), [key, ("l", Datum::Integer(other))]).await?
+        }
         _ => query(engine, kind.cypher(), [key]).await?,
     };
     for row in answer.rows() {
@@ -168,24 +169,27 @@ async fn answer(
     Ok(())
 }
 
-async fn insert(data: &Path, store: &Path) -> Result<Spent> {
-    let inserts = data::questions(data)?.inserts;
+async fn insert(data: &Path, store: &Path) -> Result<TimeSpent> {
+    let inserts = data::query_keys(data)?.inserts;
     let engine = open(store)?;
     let text = "MATCH (a:P {k: $a}), (b:P {k: $b}) CREATE (a)-[:E]->(b)";
     let add = async |(from, to)| {
         let ends = [("a", Datum::Integer(from)), ("b", Datum::Integer(to))];
         query(&engine, text, ends).await
     };
-    for pair in inserts.iter().take(UNCOUNTED) {
+    for pair in inserts.iter().take(WARM_UP_CALLS) {
         add(*pair).await?;
     }
-    let watch = Watch::start(&engine)?;
+    let watch = Stopwatch::start(&engine)?;
     for pair in &inserts {
         let made = add(*pair).await?.stats.relationships_created;
-        ensure!(made == 1, "{made} edges were made");
+        ensure!(made == 1, "{made} edges were created, not 1");
     }
     let spent = watch.spent(&engine)?;
     engine.close().await;
     let count = inserts.len() as f64;
-    Ok(Spent { wall_seconds: spent.wall_seconds / count, cpu_seconds: spent.cpu_seconds / count })
+    Ok(TimeSpent {
+        wall_seconds: spent.wall_seconds / count,
+        cpu_seconds: spent.cpu_seconds / count,
+    })
 }

@@ -1,17 +1,17 @@
-//! What a phase reports, on either side: one document of JSON.
+//! The reports of phases, in JSON, on either side.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Spent {
+pub(super) struct TimeSpent {
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
 }
 
-/// What is asked of a graph that is warm. The rival knows them by the same names.
+/// The queries to a warm graph. The rival's script uses the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum QueryKind {
     Point,
     TwoHops,
     FourHops,
@@ -19,23 +19,23 @@ pub(super) enum Kind {
     Top,
 }
 
-/// Answers to all questions of a kind.
+/// The figures of all queries of a kind.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(super) struct Answers {
+pub(super) struct QueryStats {
     pub p50_seconds: f64,
-    /// Of one question.
+    /// Per query.
     pub cpu_seconds: f64,
-    /// Of all answers, each once.
+    /// Total number of rows.
     pub rows: u64,
-    /// All numbers in them, and the lengths of all texts.
+    /// Sum of all numbers and of the lengths of all strings, to compare the answers.
     pub sum: i64,
 }
 
-impl Kind {
+impl QueryKind {
     pub(super) const ALL: [Self; 5] =
         [Self::Point, Self::TwoHops, Self::FourHops, Self::Shortest, Self::Top];
 
-    /// What a row of the table calls it.
+    /// The name in the table.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Point => "point look-up",
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// The question as we are asked.
+    /// The query for our side.
     pub(super) fn cypher(self) -> &'static str {
         match self {
             Self::Point => "MATCH (a:P {k: $k}) RETURN a.name",

@@ -1,5 +1,5 @@
-//! The records that both sides store and the queries that they answer: made once,
-//! as files, so that both read the same bytes.
+//! The records that both sides store and the queries that both answer, written to files so that
+//! both read the same bytes.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -15,19 +15,19 @@ use super::npy::{self, Matrix};
 /// A folder with `vectors.f32`, `queries.f32`, `documents.txt` and `shape.json`.
 pub(crate) struct Data {
     pub folder: PathBuf,
-    pub shape: Shape,
+    pub shape: DatasetShape,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Shape {
+pub(crate) struct DatasetShape {
     pub rows: usize,
     pub queries: usize,
     pub dimension: usize,
 }
 
-/// What part of the records a filter lets through: every so many-th.
+/// The records that a filter matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Share {
+pub(crate) enum Subset {
     All,
     Tenth,
     Thousandth,
@@ -35,11 +35,11 @@ pub(crate) enum Share {
 
 const SEED: u64 = 4;
 
-/// Without real vectors, this many clusters of made-up ones.
+/// Number of clusters of synthetic vectors.
 const CLUSTERS: usize = 500;
 const DIMENSION: usize = 384;
 
-/// How long the noise is that is laid over a vector of unit length.
+/// Length of the noise that is added to a unit vector.
 const NOISE: f32 = 0.25;
 
 const WORDS: [&str; 16] = [
@@ -47,10 +47,10 @@ const WORDS: [&str; 16] = [
     "buffer", "kernel", "letter", "journey", "schema", "window", "thread",
 ];
 
-impl Share {
-    pub(crate) const ALL: [Share; 3] = [Share::All, Share::Tenth, Share::Thousandth];
+impl Subset {
+    pub(crate) const ALL: [Subset; 3] = [Subset::All, Subset::Tenth, Subset::Thousandth];
 
-    /// The key of the metadata that it looks at; the rivals use the same.
+    /// The metadata key to filter by. The rivals' scripts use the same names.
     pub(crate) fn key(self) -> Option<&'static str> {
         match self {
             Self::All => None,
@@ -59,7 +59,7 @@ impl Share {
         }
     }
 
-    /// Rows that are so far apart have the same value of the key.
+    /// The distance of rows with the same value of the key.
     pub(crate) fn stride(self) -> usize {
         match self {
             Self::All => 1,
@@ -70,9 +70,10 @@ impl Share {
 }
 
 impl Data {
-    /// Makes the files, from real vectors if there are any: their last ones are the
-    /// queries; the others are kept and mixed in pairs until there are enough.
-    pub(crate) fn make(
+    /// Writes the files. The last of the real vectors become queries; the others become records,
+    /// with mixtures of two of them until there are enough. Without real vectors, both are
+    /// synthetic.
+    pub(crate) fn generate(
         folder: PathBuf,
         rows: usize,
         queries: usize,
@@ -84,9 +85,9 @@ impl Data {
             Some(path) => npy::read(path)?,
             None => clusters(&mut rng, CLUSTERS + queries),
         };
-        ensure!(known.rows() > queries, "there are too few vectors to ask for {queries}");
+        ensure!(known.rows() > queries, "too few vectors for {queries} queries");
         let keep = known.rows() - queries;
-        let shape = Shape { rows, queries, dimension: known.columns };
+        let shape = DatasetShape { rows, queries, dimension: known.columns };
 
         let mut file = BufWriter::new(fs::File::create(folder.join("vectors.f32"))?);
         for row in 0..rows {
@@ -114,7 +115,7 @@ impl Data {
         Ok(Self { shape: serde_json::from_str(&shape)?, folder })
     }
 
-    /// f32, little-endian, one vector after the other.
+    /// All vectors as little-endian f32.
     pub(crate) fn vector_bytes(&self) -> Result<Vec<u8>> {
         Ok(fs::read(self.folder.join("vectors.f32"))?)
     }
@@ -132,7 +133,7 @@ impl Data {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// How much there is to store: vectors, ids, documents and metadata as they come.
+    /// Total size of vectors, ids, documents and metadata.
     pub(crate) fn ingested_bytes(&self) -> Result<u64> {
         let vectors = 4 * self.shape.rows * self.shape.dimension;
         let documents: usize = self.documents()?.iter().map(String::len).sum();
@@ -156,7 +157,7 @@ pub(crate) fn record_id(row: usize) -> String {
 
 pub(crate) fn metadata(row: usize) -> Result<Metadata> {
     let text = format!(r#"{{"tenth":{},"thousandth":{}}}"#, row % 10, row % 1000);
-    Metadata::parse(&text).context("the metadata is not metadata")
+    Metadata::parse(&text).context("invalid metadata")
 }
 
 fn document(row: usize) -> String {
@@ -164,7 +165,7 @@ fn document(row: usize) -> String {
     format!("record {row}: the {} of the {} by the {}", word(3), word(7), word(31))
 }
 
-/// Somewhere between two of the real ones, and a little beside it.
+/// A random mixture of two real vectors, with noise.
 fn mixed(rng: &mut Rng, known: &Matrix, keep: usize) -> Vec<f32> {
     let (one, other) = (known.row(rng.usize(..keep)), known.row(rng.usize(..keep)));
     let part = 0.3 + 0.4 * rng.f32();
@@ -177,8 +178,7 @@ fn blurred(rng: &mut Rng, centre: &[f32]) -> Vec<f32> {
     unit(centre.iter().zip(noise).map(|(value, noise)| value + NOISE * noise).collect())
 }
 
-/// Cluster centres, and queries among them: both are points around fewer topics, so
-/// that a query has neighbours.
+/// Cluster centers and queries, both scattered around a few topics so that queries have neighbors.
 fn clusters(rng: &mut Rng, count: usize) -> Matrix {
     let topics: Vec<Vec<f32>> =
         (0..20).map(|_| unit((0..DIMENSION).map(|_| bell(rng)).collect())).collect();
@@ -189,7 +189,7 @@ fn clusters(rng: &mut Rng, count: usize) -> Matrix {
     Matrix { columns: DIMENSION, values: values.collect() }
 }
 
-/// Roughly normally distributed.
+/// Approximately normally distributed.
 fn bell(rng: &mut Rng) -> f32 {
     (0..6).map(|_| rng.f32()).sum::<f32>() - 3.0
 }
@@ -210,9 +210,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_up_data_is_the_same_every_time() {
+    fn synthetic_data_is_deterministic() {
         let scratch = tempfile::tempdir().unwrap();
-        let make = |name: &str| Data::make(scratch.path().join(name), 50, 5, None).unwrap();
+        let make = |name: &str| Data::generate(scratch.path().join(name), 50, 5, None).unwrap();
         let (one, other) = (make("one"), make("other"));
         assert_eq!(one.vectors().unwrap(), other.vectors().unwrap());
         assert_eq!(one.queries().unwrap().rows(), 5);

@@ -1,5 +1,5 @@
-//! Our side: each phase is a front of its own, this program started again, with real
-//! workers. It prints one document of JSON.
+//! Our side: each phase is run by this program in a process of its own, with real workers. It
+//! prints one JSON document.
 
 mod fill;
 mod query;
@@ -17,48 +17,47 @@ use tokio::runtime::Builder;
 use super::data::Data;
 pub(super) use write::{GO, READY};
 
-/// The argument that makes this program a front; an [`Order`] in JSON follows.
-pub(crate) const ARGUMENT: &str = "--front";
+/// Makes this program run a phase; a [`Phase`] in JSON follows.
+pub(crate) const PHASE_FLAG: &str = "--front";
 
-/// What a front is to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum Phase {
     /// Add all records in batches, then fold.
     Fill { data: PathBuf, store: PathBuf },
-    /// Add all records in small steps, with folding in the background.
+    /// Add all records in small steps, with folds in the background.
     Step { data: PathBuf, store: PathBuf },
-    /// Answer all queries, this many times over.
+    /// Run all queries this many times.
     Query { data: PathBuf, store: PathBuf, rounds: usize },
-    /// Answer one query.
+    /// Run one query.
     QueryOnce { data: PathBuf, store: PathBuf },
-    /// Make an empty store for small records.
+    /// Create an empty store for small records.
     Prepare { store: PathBuf },
-    /// Write small records one at a time, so many at once.
+    /// Write small records one at a time, with this many concurrent callers.
     Write { store: PathBuf, front: usize, callers: usize, seconds: f64 },
 }
 
-/// The collection of all phases.
+/// The collection that all phases use.
 pub(crate) const COLLECTION: &str = "bench";
 
-/// The length of the vectors of small records.
+/// The dimension of small records.
 pub(crate) const SMALL_DIMENSION: u32 = 8;
 
-pub(crate) fn run(order: &str) -> Result<()> {
-    match serde_json::from_str(order)? {
-        Order::Fill { data, store } => print(2, fill::fill(Data::open(data)?, &store)),
-        Order::Step { data, store } => print(2, fill::step(Data::open(data)?, &store)),
-        Order::Query { data, store, rounds } => {
+pub(crate) fn run(phase: &str) -> Result<()> {
+    match serde_json::from_str(phase)? {
+        Phase::Fill { data, store } => print(2, fill::fill(Data::open(data)?, &store)),
+        Phase::Step { data, store } => print(2, fill::step(Data::open(data)?, &store)),
+        Phase::Query { data, store, rounds } => {
             print(2, query::query(Data::open(data)?, &store, rounds))
         }
-        // As a command does that asks once.
-        Order::QueryOnce { data, store } => print(1, query::query_once(Data::open(data)?, &store)),
-        Order::Prepare { store } => print(1, async move {
+        // The same runtime as in the `isolith` command.
+        Phase::QueryOnce { data, store } => print(1, query::query_once(Data::open(data)?, &store)),
+        Phase::Prepare { store } => print(1, async move {
             let engine = open(&store, Life::OneShot)?;
             create(&engine, SMALL_DIMENSION).await?;
             engine.close().await;
             Ok(())
         }),
-        Order::Write { store, front, callers, seconds } => {
+        Phase::Write { store, front, callers, seconds } => {
             print(2, write::write(&store, front, callers, seconds))
         }
     }
@@ -74,7 +73,7 @@ fn print<T: Serialize>(threads: usize, phase: impl Future<Output = Result<T>>) -
 }
 
 fn open(store: &Path, life: Life) -> Result<Engine> {
-    // Durability is FULL unless asked otherwise; a benchmark of ours does not ask.
+    // With the default durability, FULL.
     Ok(Engine::open(
         &StorePlace::unchecked(store),
         EngineOptions { create: true, life, ..EngineOptions::default() },

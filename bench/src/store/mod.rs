@@ -1,8 +1,7 @@
-//! The store beside Chroma and beside Python's sqlite3.
+//! The store compared with Chroma and with Python's sqlite3.
 //!
-//! Every phase of either side is a process of its own that reports in JSON; the
-//! phases of both alternate. All files are in one folder beside this program, on the
-//! same disk, and are removed at the end.
+//! Every phase of either side is a separate process that reports in JSON, and the sides alternate.
+//! All files are in one folder next to this program and are removed at the end.
 
 mod chroma;
 mod data;
@@ -20,12 +19,12 @@ use anyhow::{Context, Result, ensure};
 use serde::de::DeserializeOwned;
 
 use crate::table::Comparison;
-use front::Order;
+use front::Phase;
 
 pub(crate) fn measure(quick: bool, vectors: Option<&Path>) -> Result<Vec<Comparison>> {
     let program = std::env::current_exe()?;
-    let beside = program.parent().context("the program is in no folder")?;
-    // Not in the system's folder for temporary files, which may be in memory.
+    let beside = program.parent().context("cannot find the folder of this program")?;
+    // Not in the system's temporary folder, which may be in memory.
     let scratch = tempfile::Builder::new().prefix("bench-store-").tempdir_in(beside)?;
     Ok(vec![
         chroma::compare(scratch.path(), quick, vectors)?,
@@ -33,17 +32,17 @@ pub(crate) fn measure(quick: bool, vectors: Option<&Path>) -> Result<Vec<Compari
     ])
 }
 
-/// Starts a front of ours.
-fn front(order: &Order) -> Result<Command> {
+/// The command that runs a phase of our side.
+fn front(phase: &Phase) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(front::ARGUMENT).arg(serde_json::to_string(order)?);
+    command.arg(front::PHASE_FLAG).arg(serde_json::to_string(phase)?);
     Ok(command)
 }
 
-/// Has a front do its phase.
-fn obey<T: DeserializeOwned>(order: &Order) -> Result<T> {
-    eprintln!("bench:   isolith: {order:?}");
-    report(front(order)?).with_context(|| format!("{order:?} failed"))
+/// Runs a phase of our side in a new process.
+fn run_phase<T: DeserializeOwned>(phase: &Phase) -> Result<T> {
+    eprintln!("bench:   isolith: {phase:?}");
+    report(front(phase)?).with_context(|| format!("{phase:?} failed"))
 }
 
 /// Runs a process and reads its report.

@@ -1,10 +1,10 @@
-//! Arrays that numpy has saved, as far as the benchmark needs them.
+//! Reads arrays that numpy saved.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A table of numbers, row after row.
+/// A matrix in row-major order.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Matrix {
     pub columns: usize,
@@ -23,21 +23,21 @@ impl Matrix {
 
 /// Reads a two-dimensional array of float16 or float32.
 pub(crate) fn read(path: &Path) -> Result<Matrix> {
-    let bytes = std::fs::read(path).with_context(|| format!("{} is not read", path.display()))?;
-    parse(&bytes).with_context(|| format!("{} is no array of numpy", path.display()))
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&bytes).with_context(|| format!("{} is not a supported numpy array", path.display()))
 }
 
 fn parse(bytes: &[u8]) -> Result<Matrix> {
-    ensure!(bytes.starts_with(b"\x93NUMPY"), "the first bytes are others");
-    // Version 1 has two bytes for the header's length, later ones four.
+    ensure!(bytes.starts_with(b"\x93NUMPY"), "the magic bytes are missing");
+    // The length of the header has two bytes in version 1 and four in later versions.
     let (length, start) = match bytes.get(6..12) {
         Some([1, _, low, high, ..]) => (usize::from(u16::from_le_bytes([*low, *high])), 10),
         Some([_, _, a, b, c, d]) => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 12),
-        _ => bail!("it ends too early"),
+        _ => bail!("it is truncated"),
     };
-    let header = bytes.get(start..start + length).context("the header is cut off")?;
+    let header = bytes.get(start..start + length).context("the header is truncated")?;
     let header = std::str::from_utf8(header)?;
-    ensure!(header.contains("'fortran_order': False"), "the columns come first");
+    ensure!(header.contains("'fortran_order': False"), "it is in column-major order");
     let shape = header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')'));
     let (shape, _) = shape.context("there is no shape")?;
     let shape: Vec<usize> = shape
@@ -46,7 +46,7 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
         .filter(|part| !part.is_empty())
         .map(str::parse)
         .collect::<Result<_, _>>()?;
-    let [rows, columns] = shape[..] else { bail!("it does not have two dimensions") };
+    let [rows, columns] = shape[..] else { bail!("it is not two-dimensional") };
     let data = &bytes[start + length..];
     let values: Vec<f32> = if header.contains("'<f2'") {
         data.chunks_exact(2).map(|two| from_half(u16::from_le_bytes([two[0], two[1]]))).collect()
@@ -54,9 +54,9 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
         let four = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
         data.chunks_exact(4).map(four).collect()
     } else {
-        bail!("it holds neither float16 nor float32");
+        bail!("it is neither float16 nor float32");
     };
-    ensure!(columns > 0 && values.len() == rows * columns, "it is not as long as it says");
+    ensure!(columns > 0 && values.len() == rows * columns, "its length does not match its shape");
     Ok(Matrix { columns, values })
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn both_widths_are_read() {
+    fn float16_and_float32_are_read() {
         let halves = [0x3c00u16, 0xc000, 0x0001, 0x3555].map(u16::to_le_bytes).concat();
         let matrix = parse(&saved("<f2", &halves)).unwrap();
         assert_eq!(matrix.columns, 2);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_refused() {
+    fn truncated_files_are_refused() {
         let floats = [1.5f32, 0.0, -3.0].map(f32::to_le_bytes).concat();
         assert!(parse(&saved("<f4", &floats)).is_err());
         assert!(parse(b"\x93NUMPY").is_err());

@@ -1,4 +1,4 @@
-//! What a phase reports, on either side: one document of JSON.
+//! The reports of phases, in JSON, on either side.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,55 +9,55 @@ use crate::samples::Samples;
 
 /// Filling an empty store.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Filled {
+pub(crate) struct FillReport {
     /// Until the last record was acknowledged.
-    pub added: Spent,
-    /// Until it was all searchable at full speed.
-    pub searchable: Spent,
+    pub added: TimeSpent,
+    /// Until all records are searchable at full speed.
+    pub searchable: TimeSpent,
     pub written_bytes: u64,
     pub disk_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Spent {
+pub(crate) struct TimeSpent {
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
 }
 
-/// Answering from a store that is warm.
+/// Queries to a warm store.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Asked {
-    /// By the share of the records that the filter lets through.
-    pub queries: BTreeMap<String, Answers>,
+pub(crate) struct QueryReport {
+    /// By the metadata key of the filter, `all` for none.
+    pub queries: BTreeMap<String, QueryStats>,
     pub pss_bytes: u64,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Answers {
+pub(crate) struct QueryStats {
     pub p50_seconds: f64,
     pub p99_seconds: f64,
-    /// Of one query.
+    /// Per query.
     pub cpu_seconds: f64,
     pub recall: f64,
 }
 
-/// A new process that asks once.
+/// A single query by a new process.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct AskedOnce {
-    /// What is left when the interpreter has loaded its modules.
+pub(crate) struct ColdQueryReport {
+    /// CPU time after the interpreter has loaded its modules.
     pub cpu_without_import_seconds: Option<f64>,
 }
 
-/// Adding in small steps while segments are folded.
+/// Adding in small steps, with folds in the background.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Stepped {
-    pub spent: Spent,
+pub(crate) struct StepReport {
+    pub spent: TimeSpent,
     pub written_bytes: u64,
     pub generations: u64,
 }
 
-/// Small durable writes, all together.
-pub(crate) struct Wrote {
+/// A summary of small durable writes.
+pub(crate) struct WriteSummary {
     pub failures: u64,
     pub per_second: f64,
     pub p50_seconds: f64,
@@ -65,16 +65,16 @@ pub(crate) struct Wrote {
     pub longest_seconds: f64,
 }
 
-/// How long each write took, whether it succeeded or not.
+/// The duration of each write, whether or not it succeeded.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Waits {
+pub(crate) struct WriteTimes {
     pub nanoseconds: Vec<u64>,
     pub failures: u64,
-    /// The first failure, for people.
+    /// The message of the first failure.
     pub why: Option<String>,
 }
 
-impl Waits {
+impl WriteTimes {
     pub(crate) fn add(&mut self, other: Self) {
         self.nanoseconds.extend(other.nanoseconds);
         self.failures += other.failures;
@@ -85,10 +85,10 @@ impl Waits {
         (self.nanoseconds.len() as u64).saturating_sub(self.failures)
     }
 
-    pub(crate) fn summary(&self, seconds: f64) -> Option<Wrote> {
+    pub(crate) fn summary(&self, seconds: f64) -> Option<WriteSummary> {
         let samples: Samples = self.nanoseconds.iter().copied().map(Duration::from_nanos).collect();
         let at = |percent| samples.percentile(percent).map(|took| took.as_secs_f64());
-        Some(Wrote {
+        Some(WriteSummary {
             failures: self.failures,
             per_second: self.done() as f64 / seconds,
             p50_seconds: at(50)?,

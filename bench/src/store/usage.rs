@@ -1,4 +1,4 @@
-//! What processes have used, as the kernel counts it.
+//! Resource usage of processes, from the kernel.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,11 @@ use nix::time::ClockId;
 use nix::unistd::Pid;
 use rustix::param::clock_ticks_per_second;
 
-/// User and system time of this process, of its children that are gone, and of the
-/// engine's workers. All are exact but for the children that are gone, whose time the
-/// kernel tells in hundredths of a second.
-pub(crate) fn processor_time(engine: Option<&Engine>) -> Result<Duration> {
+/// User and system time of this process, its reaped children and the engine's workers. The time of
+/// reaped children has a resolution of 10 ms.
+pub(crate) fn cpu_time(engine: Option<&Engine>) -> Result<Duration> {
     let mut total = ClockId::CLOCK_PROCESS_CPUTIME_ID.now()?.into();
-    total += children_that_are_gone()?;
+    total += reaped_children_time()?;
     for pid in engine.map(workers).unwrap_or_default() {
         let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(i32::try_from(pid)?))?;
         total += Duration::from(clock.now()?);
@@ -23,35 +22,34 @@ pub(crate) fn processor_time(engine: Option<&Engine>) -> Result<Duration> {
     Ok(total)
 }
 
-/// User and system time of children that were waited for, and of theirs.
-pub(crate) fn children_that_are_gone() -> Result<Duration> {
+/// User and system time of reaped children and their descendants.
+pub(crate) fn reaped_children_time() -> Result<Duration> {
     times(&fs::read_to_string("/proc/self/stat")?, [16, 17])
 }
 
-/// Bytes that this process, and its children that are gone, sent to storage.
+/// Bytes that this process and its reaped children sent to storage.
 pub(crate) fn written_bytes() -> Result<u64> {
     let counters = fs::read_to_string("/proc/self/io")?;
     let line = counters.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-    Ok(line.context("the kernel does not count written bytes")?.parse()?)
+    Ok(line.context("the kernel does not report written bytes")?.parse()?)
 }
 
-/// The memory of this process and of the engine's workers; pages that several share
-/// are counted in parts.
+/// The proportional set size (PSS) of this process and the engine's workers.
 pub(crate) fn memory_bytes(engine: &Engine) -> Result<u64> {
-    let mut total = share_of_memory("self")?;
+    let mut total = pss_of("self")?;
     for pid in workers(engine) {
-        total += share_of_memory(&pid.to_string())?;
+        total += pss_of(&pid.to_string())?;
     }
     Ok(total)
 }
 
-/// The sizes of all files in a folder.
+/// The total size of all files in a folder.
 pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
     let mut total = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let about = entry.metadata()?;
-        total += if about.is_dir() { disk_bytes(&entry.path())? } else { about.len() };
+        let metadata = entry.metadata()?;
+        total += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.len() };
     }
     Ok(total)
 }
@@ -61,16 +59,16 @@ fn workers(engine: &Engine) -> Vec<u32> {
     pools.flat_map(|pool| pool.workers).filter_map(|worker| worker.pid).collect()
 }
 
-fn share_of_memory(process: &str) -> Result<u64> {
+fn pss_of(process: &str) -> Result<u64> {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next());
-    Ok(1024 * kilobytes.context("the kernel does not tell the memory")?.parse::<u64>()?)
+    Ok(1024 * kilobytes.context("the kernel does not report the memory")?.parse::<u64>()?)
 }
 
-/// Fields are numbered from 1, as in the manual.
+/// The sum of two times in `/proc/PID/stat`. Fields are numbered from 1, as in the manual.
 fn times(stat: &str, fields: [usize; 2]) -> Result<Duration> {
-    // The second field is a name in parentheses and may hold anything.
+    // The second field is a name in parentheses that may contain anything.
     let (_, rest) = stat.rsplit_once(')').context("the name is missing")?;
     let rest: Vec<&str> = rest.split_whitespace().collect();
     let mut ticks = 0;
@@ -93,9 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_used_something() {
-        assert!(processor_time(None).unwrap() > Duration::ZERO);
-        assert!(share_of_memory("self").unwrap() > 100_000);
+    fn usage_of_this_process_is_reported() {
+        assert!(cpu_time(None).unwrap() > Duration::ZERO);
+        assert!(pss_of("self").unwrap() > 100_000);
         written_bytes().unwrap();
     }
 }

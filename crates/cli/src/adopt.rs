@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use isolith_engine::{DoctorOptions, Examined, StorePlace, adopt, examine_foreign};
+use isolith_engine::{DoctorOptions, ForeignStore, StorePlace, adopt, examine_foreign};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(store: &StorePlace, yes: bool, output: &Output) -> Result<Exit
 }
 
 enum AdoptStep {
-    Examined(Examined),
+    Examined(ForeignStore),
     Adopted,
 }
 
@@ -61,7 +61,7 @@ fn unexpected() -> Failure {
     Failure::new(Code::Failed, "unexpected result of the check")
 }
 
-fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
+fn refuse_damaged(examined: &ForeignStore) -> Result<(), Failure> {
     let report = &examined.report;
     match (&report.error, report.damaged_data()) {
         (Some(error), _) => Err(error.clone()),
@@ -74,7 +74,7 @@ fn refuse_damaged(examined: &Examined) -> Result<(), Failure> {
     }
 }
 
-fn question(examined: &Examined, store: &StorePlace) -> String {
+fn question(examined: &ForeignStore, store: &StorePlace) -> String {
     let mut text = String::new();
     if !examined.outside.is_empty() {
         text.push_str(

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use isolith_engine::{
     Engine, EngineOptions, Hits, Page, Selection, StorePlace, StoredRecord, Which,
 };
-use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata};
+use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, counted};
 use serde::Serialize;
 use serde_json::json;
 
@@ -17,7 +17,6 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
 use crate::terminal::one_line;
-use crate::wording::counted;
 
 /// A command on collections.
 pub(crate) enum CollectionCommand {
@@ -90,7 +89,7 @@ async fn perform(
         CollectionCommand::Delete { name } => {
             let written = engine.delete_collection(&name).await?;
             let records = written.done.reply.deleted;
-            let text = format!("deleted {name} with {records} records\n");
+            let text = format!("deleted {name} with {}\n", counted(records, "record"));
             Ok((json!({ "collection": name, "deleted": records }), text))
         }
         CollectionCommand::DeleteRecords { name, which } => {
@@ -134,10 +133,9 @@ async fn delete_records(
         }
     };
     let outcome = engine.delete(name, which, None).await?.done.reply;
-    let mut text =
-        format!("deleted {} from {name}\n", counted(outcome.deleted, "record", "records"));
+    let mut text = format!("deleted {} from {name}\n", counted(outcome.deleted, "record"));
     if outcome.missing > 0 {
-        let _ = writeln!(text, "{} not found", counted(outcome.missing, "id", "ids"));
+        let _ = writeln!(text, "{} not found", counted(outcome.missing, "id"));
     }
     let document =
         json!({ "collection": name, "deleted": outcome.deleted, "missing": outcome.missing });

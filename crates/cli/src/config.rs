@@ -43,8 +43,8 @@ fn show(settings: &Settings, output: &Output) -> Result<(), Failure> {
 
 fn rows_of(settings: &Settings, key: Key) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for given in settings.given(key) {
-        rows.push(Row { key, value: Some(&given.value), origin: &given.origin });
+    for setting in settings.get(key) {
+        rows.push(Row { key, value: Some(&setting.value), origin: &setting.origin });
     }
     if rows.is_empty() {
         rows.push(Row { key, value: None, origin: &Origin::Default });

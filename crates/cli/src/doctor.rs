@@ -11,14 +11,13 @@ use isolith_engine::{
     CheckReport, Doctor, DoctorOptions, DoctorReport, EngineOptions, Health, QuarantinedJob,
     StorePlace,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde_json::json;
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::table::table;
 use crate::terminal::one_line;
-use crate::wording::counted;
 
 /// What to do with a store.
 pub(crate) enum DoctorCommand {
@@ -49,7 +48,7 @@ pub(crate) fn run(
             let release =
                 async |engine: &isolith_engine::Engine| engine.release_jobs(id.as_deref()).await;
             let jobs = with_session(store, release)?;
-            let text = format!("{} released\n", counted(jobs.len() as u64, "job", "jobs"));
+            let text = format!("{} released\n", counted(jobs.len(), "job"));
             output.result(&json!({ "released": jobs }), &text)?;
             Ok(ExitCode::SUCCESS)
         }

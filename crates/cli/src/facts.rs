@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use isolith_engine::{Engine, EngineOptions, Key, StorePlace};
 use isolith_types::{
     AddedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats, Failure, Moment,
-    NewFact, Supersede, WhichFact,
+    NewFact, Supersede, WhichFact, counted,
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,6 @@ use crate::collection::excerpt;
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
-use crate::wording::counted;
 
 /// A command on facts.
 pub(crate) enum FactCommand {
@@ -200,7 +199,7 @@ fn show_entities(mut entities: Vec<Entity>, limit: u32, offset: u64) -> (Value, 
 fn show_entity(entity: &Entity) -> String {
     let Entity { name, r#type, aliases, facts } = entity;
     let of_type = r#type.as_deref().unwrap_or("unknown type");
-    let facts = counted(*facts, "fact", "facts");
+    let facts = counted(*facts, "fact");
     let mut text = format!("{name}: {of_type}, {facts}\n");
     if !aliases.is_empty() {
         let _ = writeln!(text, "  aliases: {}", aliases.join(", "));

@@ -12,13 +12,13 @@ use isolith_engine::{
     EngineOptions, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt,
     StorePlace,
 };
-use isolith_types::{Code, Failure, Metric};
+use isolith_types::{Code, Failure, Metric, counted};
 use serde_json::json;
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::visible;
-use crate::wording::{counted, left_out};
+use crate::wording::left_out;
 
 /// What to load, and how.
 pub(crate) struct IngestPlan {
@@ -130,9 +130,9 @@ fn describe(file: &Path, receipt: &Receipt) -> String {
     let mut text = format!(
         "{}: loaded {} into {collection} in {:.1} s\n  {inserted} new, {updated} updated, {unchanged} unchanged; the collection has {}\n",
         file.display(),
-        counted(*rows, "row", "rows"),
+        counted(*rows, "row"),
         receipt.seconds,
-        counted(receipt.count_after, "record", "records"),
+        counted(receipt.count_after, "record"),
     );
     if *inserted + *updated == 0 && receipt.rejected_rows == 0 && *rows > 0 {
         text.push_str("  nothing changed: all records exist already\n");
@@ -140,7 +140,7 @@ fn describe(file: &Path, receipt: &Receipt) -> String {
     if receipt.resumed_at > 0 {
         let _ = writeln!(text, "  continued at row {}", receipt.resumed_at + 1);
     }
-    text + &left_out(receipt.rejected_rows, ("row", "rows"), &receipt.rejected)
+    text + &left_out(receipt.rejected_rows, "row", &receipt.rejected)
 }
 
 /// Shows progress: a bar on a terminal, otherwise a line now and then.

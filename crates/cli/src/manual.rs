@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde_json::json;
 
 use crate::flags::{ManPage, completions, man_pages};
@@ -26,7 +26,7 @@ pub(crate) fn write_pages(folder: &Path, output: &Output) -> Result<ExitCode, Fa
         fs::write(&file, content).map_err(|error| unwritable(&file, &error))?;
     }
     let names: Vec<&str> = pages.iter().map(|page| page.file_name.as_str()).collect();
-    let text = format!("wrote {} man pages to {}\n", names.len(), folder.display());
+    let text = format!("wrote {} to {}\n", counted(names.len(), "man page"), folder.display());
     output.result(&json!({ "folder": folder, "pages": names }), &text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,13 +8,12 @@ use isolate::{Confinement, Enforcement};
 use isolith_engine::{
     EngineOptions, GraphStatus, MemoryStatus, StatusReport, StorePlace, WorkerStatus,
 };
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
 use crate::terminal::one_line;
-use crate::wording::counted;
 
 /// A store that does not answer within this time is reported as busy or damaged.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -48,8 +47,8 @@ fn show(report: &StatusReport) -> String {
             let _ = writeln!(
                 text,
                 "\nmemory: {} in {}",
-                counted(drawers, "drawer", "drawers"),
-                counted(wings, "wing", "wings")
+                counted(drawers, "drawer"),
+                counted(wings, "wing")
             );
         }
         if report.graph.nodes > 0 {
@@ -57,8 +56,8 @@ fn show(report: &StatusReport) -> String {
             let _ = writeln!(
                 text,
                 "\ngraph: {}, {}",
-                counted(nodes, "node", "nodes"),
-                counted(relationships, "relationship", "relationships")
+                counted(nodes, "node"),
+                counted(relationships, "relationship")
             );
         }
     }
@@ -134,10 +133,10 @@ fn fronts(report: &StatusReport) -> String {
     for front in &report.fronts {
         let state = match (front.age_ms, front.recent) {
             (Some(age), Some(recent)) => format!(
-                "for {}, {} of its last {} jobs failed",
+                "for {}, {} of its last {} failed",
                 duration(Duration::from_millis(age)),
                 recent.failed,
-                recent.jobs
+                counted(recent.jobs, "job")
             ),
             _ => "not responding".to_owned(),
         };

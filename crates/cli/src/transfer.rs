@@ -7,14 +7,13 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{EngineOptions, OnError, PutMode, StorePlace, exported_collection};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde_json::json;
 
 use crate::ingest::{IngestPlan, load_all};
 use crate::output::{Output, ResultStream};
 use crate::session::Session;
 use crate::terminal::{TextKind, visible};
-use crate::wording::counted;
 
 /// What to export, and where to.
 pub(crate) enum ExportPlan {
@@ -57,7 +56,7 @@ pub(crate) fn export(
             .iter()
             .map(|it| {
                 let records = it["records"].as_u64().unwrap_or(0);
-                let records = counted(records, "record", "records");
+                let records = counted(records, "record");
                 format!("{}: {records}\n", it["file"].as_str().unwrap_or(""))
             })
             .collect();

@@ -18,6 +18,28 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn counts_agree_with_their_nouns() {
+    let env = TestEnv::new();
+    for (rows, names) in [(0..1, ["row", "record"]), (1..3, ["rows", "records"])] {
+        let count = rows.end - rows.start;
+        let [row, record] = names.map(|name| format!("{count} {name}"));
+        let file = env.write_rows("rows.jsonl", rows, 4);
+        let loaded = env.run(&["ingest", &file, "--collection", "notes"]).stdout;
+        assert!(loaded.contains(&format!("loaded {row} into notes")), "{loaded}");
+        assert!(loaded.contains(&format!("the collection has {record}")), "{loaded}");
+        let exported = env.run(&["export", "--out", "exported"]).stdout;
+        assert!(exported.contains(&record), "{exported}");
+        let deleted = env.run(&["collection", "delete", "notes"]).stdout;
+        assert_eq!(deleted, format!("deleted notes with {record}\n"));
+    }
+    let query = "CREATE (:A)-[:R]->(:B)";
+    let noted = env.run(&["graph", "query", query]).stderr;
+    assert!(noted.contains("2 nodes created, 1 relationship created"), "{noted}");
+    let failed = env.run(&["graph", "query", "RETURN abs(1, 2)"]).stderr;
+    assert!(failed.contains("abs() takes 1 argument, not 2"), "{failed}");
+}
+
+#[test]
 fn json_has_the_documented_fields() {
     let env = TestEnv::new();
     let created = env.json(&["collection", "create", "notes", "--dimension", "4"]);

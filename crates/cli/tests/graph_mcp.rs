@@ -89,7 +89,7 @@ fn errors_are_explained() {
     assert_eq!(error["code"], "cursor_expired");
     assert!(error["hint"].as_str().unwrap().contains("again"), "{error}");
     let table = [
-        (json!({ "next": "nonsense" }), "cursor_expired", "not kept"),
+        (json!({ "next": "nonsense" }), "cursor_expired", "expired"),
         (json!({}), "bad_input", "either query or next"),
         (json!({ "query": "RETURN 1", "next": next }), "bad_input", "either query or next"),
         (json!({ "query": "RETURN 1", "limit": 1001 }), "bad_input", "1000"),
@@ -104,7 +104,7 @@ fn errors_are_explained() {
         assert!(error["message"].as_str().unwrap().contains(words), "{arguments}: {error}");
     }
     let rest = agent.call("graph_query", json!({ "next": next }));
-    assert_eq!(rest["rows"], json!([[2], [3]]), "the first server has it still");
+    assert_eq!(rest["rows"], json!([[2], [3]]), "the first server still has it");
     assert_eq!((agent.leave(), restarted.leave()), (Some(0), Some(0)));
 }
 

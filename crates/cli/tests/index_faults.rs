@@ -198,22 +198,6 @@ fn a_file_that_kills_its_parser_is_indexed_as_text() {
 }
 
 #[test]
-fn a_file_that_hangs_its_parser_is_indexed_as_text() {
-    let project = poisoned();
-    let path = project.folder().join("src/poison.rs");
-    let text = fs::read(&path).unwrap();
-    fs::remove_file(&path).unwrap();
-    project.index(&[]);
-    // Alone in its run: each half of a batch that has to be found out would wait, too.
-    fs::write(&path, text).unwrap();
-    let report = index_with_fault(&project, "parse.poison.rs:hang");
-    assert_eq!(report["problems"][0]["path"], "src/poison.rs", "{report}");
-    assert_eq!(project.paths(&["belladonna"])[0], "src/poison.rs");
-    let deaths = project.json(&["status"]);
-    assert!(deaths["crashes"]["timeout"].as_u64().unwrap() >= 1, "{deaths}");
-}
-
-#[test]
 fn files_that_crash_parsers_do_not_stop_the_others() {
     let project = Project::large(200);
     for number in 0..8 {

@@ -195,7 +195,7 @@ fn an_unreadable_file_is_reported_and_the_others_are_imported() {
         ("export.zip", b"PK\x03\x04".to_vec(), "zip"),
         ("binary.txt", vec![0, 1, 2], "binary"),
         ("user.json", br#"{"id":"u"}"#.to_vec(), "unknown format"),
-        ("cut.json", br#"[{"uuid":"c","chat_messages":[{"#.to_vec(), "nothing of it can be used"),
+        ("cut.json", br#"[{"uuid":"c","chat_messages":[{"#.to_vec(), "nothing can be used"),
     ];
     for (name, content, says) in cases {
         let bad = env.write(name, content);

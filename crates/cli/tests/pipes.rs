@@ -1,11 +1,14 @@
 //! Output whose reader goes away: the command ends quietly, without a panic or an error.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod project;
 mod support;
+mod test_env;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+use project::Project;
 use support::TestEnv;
 
 /// How a command ends whose reader closes the pipe after this many bytes.
@@ -43,6 +46,36 @@ fn a_closed_pipe_ends_a_command_quietly() {
         // Before anything is written, and in the middle of it.
         for bytes in [0, 10] {
             let ended = cut_off_after(bytes, env.command(arguments));
+            assert_eq!(ended, (Some(0), String::new()), "{arguments:?} cut off after {bytes}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_commands_of_a_project_quietly() {
+    let project = Project::sample();
+    project.index(&[]);
+    let drawers = project.folder().join("drawers.jsonl");
+    let pages = project.folder().join("man");
+    let lines: String = (0..200).map(|n| format!("{{\"text\": \"note {n}\"}}\n")).collect();
+    std::fs::write(&drawers, lines).unwrap();
+    let commands: &[&[&str]] = &[
+        &["search", "retry"],
+        &["search", "retry", "--json"],
+        &["search", "retry", "--jsonl"],
+        &["search", "retry", "--files-only"],
+        &["graph", "hotspots", "--json"],
+        &["index", "--quiet"],
+        &["index", "--quiet", "--json"],
+        &["memory", "import", "--quiet", drawers.to_str().unwrap()],
+        &["memory", "list", "--jsonl", "--all"],
+        &["memory", "list"],
+        &["config", "show"],
+        &["man", pages.to_str().unwrap()],
+    ];
+    for arguments in commands {
+        for bytes in [0, 10] {
+            let ended = cut_off_after(bytes, project.command(arguments));
             assert_eq!(ended, (Some(0), String::new()), "{arguments:?} cut off after {bytes}");
         }
     }

@@ -357,7 +357,7 @@ fn the_store_of_a_subfolder_is_merged_into_the_one_above() {
 
     it.json(&src, &["memory", "add", "kept", "--project", "--wing", "w", "--room", "r"]);
     let error = it.fails(&main, &["index", "--merge", "src"], 3, "bad_input");
-    assert!(error["message"].as_str().unwrap().contains("1 drawers of memory"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("1 memory drawer"), "{error}");
     let id = it.json(&src, &["memory", "list", "--project"])["drawers"][0]["id"].clone();
     it.json(&src, &["memory", "delete", id.as_str().unwrap(), "--project"]);
 

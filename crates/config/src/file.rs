@@ -1,4 +1,4 @@
-//! Configuration files: reading, and what may be in them.
+//! Reads and validates configuration files.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,62 +10,42 @@ use isolith_types::{Code, Failure};
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 
 use crate::key::{Key, ProjectAccess, Value};
-use crate::layers::{Given, Origin};
+use crate::layers::{Origin, Setting};
 
-/// The name of a project's file.
+/// The name of a project's configuration file.
 pub const PROJECT_FILE: &str = ".isolith.toml";
 
-/// Names that mark a project's folder, beside that of its file.
-const PROJECT_MARKS: [&str; 2] = [".isolith", ".git"];
+/// Other names that mark a project's folder.
+const PROJECT_MARKERS: [&str; 2] = [".isolith", ".git"];
 
-/// The largest configuration file.
-const LARGEST: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// Why settings cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages show what the fields are")]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// Something in the file is wrong.
+    Unreadable { path: PathBuf, reason: String },
+    /// The file has a syntax error, an unknown key or an invalid value. Lines count from 1.
     #[error("{}:{line}: {problem}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A value turned out to be wrong when it was used.
+    Invalid { path: PathBuf, line: usize, problem: String },
+    /// A value was found to be invalid only when it was used.
     #[error("{origin}: {problem}")]
-    Unusable {
-        /// Where it comes from.
-        origin: Origin,
-        /// What is wrong.
-        problem: String,
-    },
-    /// An environment variable is wrong.
+    Unusable { origin: Origin, problem: String },
+    /// An environment variable has an invalid value.
     #[error("{name}: {reason}")]
-    Variable {
-        /// The variable.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
+    Variable { name: String, reason: String },
 }
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let hint = match &error {
-            ConfigError::Unreadable { .. } => "make it a regular file of your own, or remove it",
+            ConfigError::Unreadable { .. } => {
+                "replace it with a regular file that you own, or remove it"
+            }
             ConfigError::Invalid { .. } | ConfigError::Unusable { .. } => {
-                "correct the file; docs/configuration.md has all settings"
+                "correct the file; docs/configuration.md lists all settings"
             }
             ConfigError::Variable { .. } => "correct the variable, or unset it",
         };
@@ -73,13 +53,13 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Reads the user's file. Paths in it are relative to its folder. Nothing is set where there
-/// is not a file.
+/// Reads the user's file; a missing file sets nothing. Paths in it are resolved relative to its
+/// folder.
 ///
 /// # Errors
-/// If it is not a regular file of at most 64 kB, or not valid.
-pub fn read_user_file(path: &Path) -> Result<Vec<Given>, ConfigError> {
-    // It belongs to the user, who may keep it elsewhere and link to it.
+/// If it is not a valid regular file of at most 64 kB.
+pub fn read_user_file(path: &Path) -> Result<Vec<Setting>, ConfigError> {
+    // The file is trusted, so a link to it is followed.
     let file = match std::fs::canonicalize(path).and_then(|real| open_file(&real)) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
@@ -87,40 +67,39 @@ pub fn read_user_file(path: &Path) -> Result<Vec<Given>, ConfigError> {
     };
     let text = read_bounded(&file, path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut given = parse(&text, path, Owner::User)?.given;
-    for Given { key, value, .. } in &mut given {
+    let mut settings = parse(&text, path, Scope::User)?.settings;
+    for Setting { key, value, .. } in &mut settings {
         if key.is_path() {
             *value = resolved(value, folder);
         }
     }
-    Ok(given)
+    Ok(settings)
 }
 
-/// The file of a project, which may have been written by a stranger.
+/// A project's configuration file, which is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct ProjectFile {
     folder: PathBuf,
-    given: Vec<Given>,
+    settings: Vec<Setting>,
     warnings: Vec<String>,
 }
 
-impl Project {
-    /// The project's folder: the nearest one from `start` upward that has a configuration
-    /// file, a store or a repository.
+impl ProjectFile {
+    /// The project's folder: the nearest one from `start` upward with a configuration file, a
+    /// store or a git repository.
     pub fn folder_of(start: &Path) -> Option<&Path> {
         let has = |folder: &Path, name| folder.join(name).symlink_metadata().is_ok();
         let is_project = |folder: &&Path| {
-            has(folder, PROJECT_FILE) || PROJECT_MARKS.iter().any(|mark| has(folder, mark))
+            has(folder, PROJECT_FILE) || PROJECT_MARKERS.iter().any(|mark| has(folder, mark))
         };
         start.ancestors().find(is_project)
     }
 
-    /// Reads the file of the project that `start` lies in, if there is one. No link is
-    /// followed.
+    /// Reads the file of the project that contains `start`, if there is one. Follows no link.
     ///
     /// # Errors
-    /// If it is not a regular file of this user and of at most 64 kB, or not valid. What a
-    /// project may not set is not an error, but a [warning](crate::Layers::warnings).
+    /// If it is not a valid regular file of at most 64 kB that belongs to this user. A setting
+    /// that a project cannot set is a [warning](crate::Layers::warnings), not an error.
     pub fn find(start: &Path) -> Result<Option<Self>, ConfigError> {
         let Some(folder) = Self::folder_of(start) else { return Ok(None) };
         let path = folder.join(PROJECT_FILE);
@@ -136,22 +115,22 @@ impl Project {
             let reason = "it belongs to another user".to_owned();
             return Err(ConfigError::Unreadable { path, reason });
         }
-        let Parsed { given, warnings } =
-            parse(&read_bounded(&file, &path)?, &path, Owner::Project)?;
-        Ok(Some(Self { folder: folder.to_owned(), given, warnings }))
+        let Parsed { settings, warnings } =
+            parse(&read_bounded(&file, &path)?, &path, Scope::Project)?;
+        Ok(Some(Self { folder: folder.to_owned(), settings, warnings }))
     }
 
-    /// The folder that the file is in.
+    /// The folder that contains the file.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the file sets and may set.
-    pub fn given(&self) -> &[Given] {
-        &self.given
+    /// The settings in the file, without those that no project can set.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
     }
 
-    /// What the file sets and no project may set, a line each.
+    /// One warning for each setting that no project can set.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -177,43 +156,45 @@ fn read_bounded(file: &File, path: &Path) -> Result<String, ConfigError> {
         return Err(refuse("it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(refuse("it is larger than 64 kB"));
     }
     String::from_utf8(bytes).map_err(|_| refuse("it is not valid UTF-8"))
 }
 
+/// Whose file it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum Scope {
     User,
     Project,
 }
 
 #[derive(Default)]
 struct Parsed {
-    given: Vec<Given>,
+    settings: Vec<Setting>,
     warnings: Vec<String>,
 }
 
-/// Reads the settings of a file.
-fn parse(text: &str, path: &Path, owner: Owner) -> Result<Parsed, ConfigError> {
-    let source = Source { text, path, owner };
+fn parse(text: &str, path: &Path, scope: Scope) -> Result<Parsed, ConfigError> {
+    let source = Source { text, path, scope };
     let document = Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        // The parser explains in several lines what the first one says.
-        source.wrong(at, error.message().lines().next().unwrap_or_default())
+        // The first line is the message, the others explain it.
+        source.invalid(at, error.message().lines().next().unwrap_or_default())
     })?;
     let mut parsed = Parsed::default();
     source.read_table("", document.as_table(), &mut parsed)?;
     Ok(parsed)
 }
 
-/// A file that is being read.
+/// The file being parsed.
 struct Source<'a> {
     text: &'a str,
     path: &'a Path,
-    owner: Owner,
+    scope: Scope,
 }
 
 impl Source<'_> {
@@ -232,7 +213,7 @@ impl Source<'_> {
                 (None, Some(inner)) if prefix.is_empty() && is_table(&name) => {
                     self.read_table(&format!("{name}."), inner, parsed)?;
                 }
-                _ => return Err(self.wrong(at, &format!("unknown key {name:?}"))),
+                _ => return Err(self.invalid(at, &format!("unknown key {name:?}"))),
             }
         }
         Ok(())
@@ -246,7 +227,7 @@ impl Source<'_> {
         parsed: &mut Parsed,
     ) -> Result<(), ConfigError> {
         let (path, line) = (self.path.to_owned(), self.line(at));
-        let in_project = self.owner == Owner::Project;
+        let in_project = self.scope == Scope::Project;
         if in_project && key.project() == ProjectAccess::Never {
             parsed.warnings.push(format!(
                 "{}:{line}: {:?} is ignored: a project's file cannot set it",
@@ -255,20 +236,20 @@ impl Source<'_> {
             ));
             return Ok(());
         }
-        let kind = key.kind(in_project);
-        let value = item.as_value().and_then(value).ok_or_else(|| kind.to_string());
-        let value = value.and_then(|value| kind.check(value));
+        let value_type = key.value_type(in_project);
+        let value = item.as_value().and_then(value).ok_or_else(|| value_type.to_string());
+        let value = value.and_then(|value| value_type.check(value));
         let value =
-            value.map_err(|expected| self.wrong(at, &format!("{:?}: {expected}", key.name())))?;
-        let origin = match self.owner {
-            Owner::User => Origin::User(path, line),
-            Owner::Project => Origin::Project(path, line),
+            value.map_err(|expected| self.invalid(at, &format!("{:?}: {expected}", key.name())))?;
+        let origin = match self.scope {
+            Scope::User => Origin::User(path, line),
+            Scope::Project => Origin::Project(path, line),
         };
-        parsed.given.push(Given { key, value, origin });
+        parsed.settings.push(Setting { key, value, origin });
         Ok(())
     }
 
-    fn wrong(&self, at: usize, problem: &str) -> ConfigError {
+    fn invalid(&self, at: usize, problem: &str) -> ConfigError {
         ConfigError::Invalid {
             path: self.path.to_owned(),
             line: self.line(at),
@@ -276,18 +257,18 @@ impl Source<'_> {
         }
     }
 
-    /// The line of a byte, counted from 1.
+    /// The line of a byte offset, counted from 1.
     fn line(&self, at: usize) -> usize {
         self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
     }
 }
 
-/// Whether settings have names in this table.
+/// Whether a table with this name can contain settings.
 fn is_table(name: &str) -> bool {
     Key::ALL.iter().any(|key| key.name().split_once('.').is_some_and(|(table, _)| table == name))
 }
 
-/// A value of the kinds that settings have.
+/// Converts a value; `None` if no setting has values of its type.
 fn value(toml: &TomlValue) -> Option<Value> {
     match toml {
         TomlValue::String(text) => Some(Value::Text(text.value().clone())),

@@ -1,25 +1,25 @@
-//! The settings that exist, and which values they take.
+//! The keys of all settings and the values they accept.
 
 use std::fmt;
 
-/// The largest file that can be indexed: its contents are sent to a worker in one piece.
+/// Maximum value of `index.max_file_size`: a file is sent to a worker as a single message.
 const LARGEST_FILE: u64 = 32 << 20;
 
-/// The highest default number of results.
+/// Maximum value of `limits.results` and `limits.rows`.
 const MAX_RESULTS: u64 = 1_000;
 
-/// The highest default number of results that a project may set. Servers never return more.
+/// The same maximum in a project's file. Servers never return more.
 const MAX_PROJECT_RESULTS: u64 = 100;
 
-/// The longest time limit of a call, in seconds.
+/// Maximum value of `server.timeout`, in seconds.
 const MAX_TIMEOUT: u64 = 3_600;
 
-/// The most entries in a list.
+/// Maximum number of entries in a list.
 const MAX_ENTRIES: usize = 1_000;
 
-/// A setting.
+/// The key of a setting. `docs/configuration.md` describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "`Key::about` describes them")]
+#[allow(missing_docs, reason = "the variants are the names in configuration files")]
 pub enum Key {
     Store,
     SecretFile,
@@ -41,42 +41,42 @@ pub enum Key {
 /// What a project's file may do with a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectAccess {
-    /// Nothing.
+    /// It cannot set it.
     Never,
-    /// Set it.
+    /// It can set it.
     Set,
-    /// Set it to less than the user did.
+    /// It can only set it lower than the user's value or the default.
     Lower,
 }
 
-/// A value of a setting.
+/// The value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// A number, or a size in bytes.
     Number(u64),
-    /// A text, or a path.
+    /// A string, or a path.
     Text(String),
-    /// A list of texts.
+    /// A list of strings.
     List(Vec<String>),
 }
 
-/// The type of a value.
+/// The values that a setting accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueType {
     /// A number from 1 to this.
     Number(u64),
-    /// A number of bytes from 1 to this, or a text such as `500K`.
+    /// A number of bytes from 1 to this, or a string such as `500K`.
     Size(u64),
     Text,
-    /// One of these texts.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
     List,
-    /// Patterns of paths to exclude.
+    /// A list of patterns of paths to exclude.
     Patterns,
 }
 
 impl Key {
-    /// All settings, in the order in which they are shown.
+    /// All keys, in display order.
     pub const ALL: [Self; 15] = [
         Self::Store,
         Self::SecretFile,
@@ -116,38 +116,17 @@ impl Key {
         }
     }
 
-    /// The setting with this name.
+    /// The key with this name in configuration files.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 
-    /// The environment variable: `ISOLITH_`, and the name in capitals with underscores.
+    /// The environment variable, for example `ISOLITH_LIMITS_RESULTS`.
     pub fn variable(self) -> String {
         format!("ISOLITH_{}", self.name().to_ascii_uppercase().replace('.', "_"))
     }
 
-    /// What it sets, in a few words.
-    pub fn about(self) -> &'static str {
-        match self {
-            Self::Store => "folder of the store",
-            Self::SecretFile => "file with the secret that seals stores",
-            Self::Log => "log filter",
-            Self::LimitsResults => "results of a search",
-            Self::LimitsRows => "rows of a list",
-            Self::IndexIgnore => "paths that are not indexed",
-            Self::IndexLanguages => "languages that are indexed",
-            Self::IndexMaxFileSize => "size of the largest file that is indexed, in bytes",
-            Self::ServerListen => "address that `isolith serve` listens on",
-            Self::ServerTimeout => "time limit of a server's call, in seconds",
-            Self::ServerAllow => "further folders that a server may read",
-            Self::ServerHosts => "further host names of the server",
-            Self::ServerTokenFile => "file with the server's token",
-            Self::CollectionMetric => "metric of new collections",
-            Self::CollectionModel => "model id of new collections",
-        }
-    }
-
-    /// What a project's file may do with it.
+    /// What a project's file may do with this setting.
     pub fn project(self) -> ProjectAccess {
         match self {
             Self::LimitsResults | Self::LimitsRows | Self::IndexIgnore | Self::IndexLanguages => {
@@ -167,55 +146,57 @@ impl Key {
         }
     }
 
-    /// Whether a value is a path. In the user's file it is relative to the file's folder.
+    /// Whether the value is a path, or a list of paths.
     pub(crate) fn is_path(self) -> bool {
         matches!(self, Self::Store | Self::SecretFile | Self::ServerAllow | Self::ServerTokenFile)
     }
 
-    pub(crate) fn kind(self, in_project: bool) -> Kind {
+    pub(crate) fn value_type(self, in_project: bool) -> ValueType {
         match self {
             Self::Store
             | Self::SecretFile
             | Self::Log
             | Self::ServerListen
             | Self::ServerTokenFile
-            | Self::CollectionModel => Kind::Text,
+            | Self::CollectionModel => ValueType::Text,
             Self::LimitsResults | Self::LimitsRows => {
-                Kind::Number(if in_project { MAX_PROJECT_RESULTS } else { MAX_RESULTS })
+                ValueType::Number(if in_project { MAX_PROJECT_RESULTS } else { MAX_RESULTS })
             }
-            Self::IndexIgnore => Kind::Patterns,
-            Self::IndexLanguages | Self::ServerAllow | Self::ServerHosts => Kind::List,
-            Self::IndexMaxFileSize => Kind::Size(LARGEST_FILE),
-            Self::ServerTimeout => Kind::Number(MAX_TIMEOUT),
-            Self::CollectionMetric => Kind::OneOf(&["cosine", "l2", "dot"]),
+            Self::IndexIgnore => ValueType::Patterns,
+            Self::IndexLanguages | Self::ServerAllow | Self::ServerHosts => ValueType::List,
+            Self::IndexMaxFileSize => ValueType::Size(LARGEST_FILE),
+            Self::ServerTimeout => ValueType::Number(MAX_TIMEOUT),
+            Self::CollectionMetric => ValueType::OneOf(&["cosine", "l2", "dot"]),
         }
     }
 
-    /// Reads a value as it stands in an environment variable. Entries of lists are separated
-    /// by commas.
+    /// Parses the value of an environment variable. List entries are separated by commas.
     pub(crate) fn parse(self, text: &str) -> Result<Value, String> {
-        let kind = self.kind(false);
-        let value = match kind {
-            Kind::Number(_) => match text.trim().parse() {
+        let value_type = self.value_type(false);
+        let value = match value_type {
+            ValueType::Number(_) => match text.trim().parse() {
                 Ok(number) => Value::Number(number),
-                Err(_) => return Err(kind.to_string()),
+                Err(_) => return Err(value_type.to_string()),
             },
-            Kind::Size(_) | Kind::Text | Kind::OneOf(_) => Value::Text(text.to_owned()),
-            Kind::List | Kind::Patterns => {
+            ValueType::Size(_) | ValueType::Text | ValueType::OneOf(_) => {
+                Value::Text(text.to_owned())
+            }
+            ValueType::List | ValueType::Patterns => {
                 let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
                 Value::List(entries.map(str::to_owned).collect())
             }
         };
-        kind.check(value)
+        value_type.check(value)
     }
 }
 
-impl Kind {
-    /// The value in its final form, or what is expected instead.
+impl ValueType {
+    /// Checks a value and converts a size such as `500K` to a number. The error says what is
+    /// expected.
     pub(crate) fn check(self, value: Value) -> Result<Value, String> {
-        let fits = match (&self, &value) {
-            (Self::Number(most) | Self::Size(most), Value::Number(number)) => {
-                (1..=*most).contains(number)
+        let is_valid = match (&self, &value) {
+            (Self::Number(max) | Self::Size(max), Value::Number(number)) => {
+                (1..=*max).contains(number)
             }
             (Self::Size(_), Value::Text(text)) => return parse_size(text).map(Value::Number),
             (Self::Text, Value::Text(text)) => !text.is_empty(),
@@ -226,30 +207,32 @@ impl Kind {
             }
             _ => false,
         };
-        if fits { Ok(value) } else { Err(self.to_string()) }
+        if is_valid { Ok(value) } else { Err(self.to_string()) }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Number(most) => write!(f, "expected a number from 1 to {most}"),
+            Self::Number(max) => write!(f, "expected a number from 1 to {max}"),
             Self::Size(_) => f.write_str("expected a size from 1 to 32M, for example \"500K\""),
-            Self::Text => f.write_str("expected a text that is not empty"),
+            Self::Text => f.write_str("expected a non-empty string"),
             Self::OneOf(names) => write!(f, "expected one of {}", names.join(", ")),
-            Self::List => write!(f, "expected a list of at most {MAX_ENTRIES} texts"),
-            Self::Patterns => write!(
-                f,
-                "expected a list of at most {MAX_ENTRIES} patterns, none of which begins with !"
-            ),
+            Self::List => write!(f, "expected a list of at most {MAX_ENTRIES} strings"),
+            Self::Patterns => {
+                write!(
+                    f,
+                    "expected a list of at most {MAX_ENTRIES} patterns that do not start with !"
+                )
+            }
         }
     }
 }
 
-/// A number of bytes such as `500K` or `1M`.
+/// Parses a number of bytes such as `500K` or `1M`.
 ///
 /// # Errors
-/// What is expected, if it is not from 1 byte to 32 MB.
+/// If it is not from 1 byte to 32 MB; the error says what is expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let (digits, unit) = match text.as_bytes().last() {
@@ -260,7 +243,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     bytes
         .filter(|bytes| (1..=LARGEST_FILE).contains(bytes))
-        .ok_or_else(|| Kind::Size(LARGEST_FILE).to_string())
+        .ok_or_else(|| ValueType::Size(LARGEST_FILE).to_string())
 }
 
 impl fmt::Display for Value {
@@ -278,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_follow_from_names() {
+    fn variables_are_derived_from_names() {
         assert_eq!(Key::Store.variable(), "ISOLITH_STORE");
         assert_eq!(Key::SecretFile.variable(), "ISOLITH_SECRET_FILE");
         assert_eq!(Key::IndexMaxFileSize.variable(), "ISOLITH_INDEX_MAX_FILE_SIZE");
@@ -288,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked() {
+    fn invalid_values_are_refused() {
         assert_eq!(parse_size("500k"), Ok(512_000));
         assert_eq!(parse_size("1M"), Ok(1 << 20));
         for wrong in ["", "0", "33M", "1G", "M", "-1", "é"] {

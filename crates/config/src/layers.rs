@@ -1,57 +1,54 @@
-//! Which value of a setting counts: flag, environment variable, project's file, user's file.
+//! Precedence of settings: flag, environment variable, project's file, user's file.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::file::{ConfigError, Project};
+use crate::file::{ConfigError, ProjectFile};
 use crate::key::{Key, ProjectAccess, Value};
 
-/// Where a value comes from.
+/// Where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody has set it.
+    /// Nowhere: the default applies.
     Default,
-    /// A line of the user's file.
+    /// The user's file, with the line.
     User(PathBuf, usize),
-    /// A line of the project's file.
+    /// The project's file, with the line.
     Project(PathBuf, usize),
-    /// An environment variable.
+    /// The environment variable with this name.
     Variable(String),
-    /// A flag.
+    /// The flag with this name.
     Flag(&'static str),
 }
 
-/// A value that somebody has set.
+/// A key with the value set for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
-    /// The setting.
+#[allow(missing_docs, reason = "the types describe the fields")]
+pub struct Setting {
     pub key: Key,
-    /// Its value.
     pub value: Value,
-    /// Who has set it.
     pub origin: Origin,
 }
 
-/// What the user has set, for all projects.
+/// The settings that apply to all projects, one layer per origin.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    /// From the highest precedence to the lowest.
-    flags: Vec<Given>,
-    environment: Vec<Given>,
-    user: Vec<Given>,
+    flags: Vec<Setting>,
+    environment: Vec<Setting>,
+    user: Vec<Setting>,
 }
 
 impl Layers {
-    /// Takes the settings of the user's file.
-    pub fn new(user: Vec<Given>) -> Self {
+    /// Starts with the settings of the user's file.
+    pub fn new(user: Vec<Setting>) -> Self {
         Self { user, ..Self::default() }
     }
 
-    /// Adds the environment variables that `variable` knows. Empty ones count as not set.
+    /// Adds the environment variables, looked up with `variable`. Empty ones count as unset.
     ///
     /// # Errors
-    /// The first variable whose value is not valid.
+    /// If a variable has an invalid value.
     pub fn with_environment(
         mut self,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -59,38 +56,40 @@ impl Layers {
         for key in Key::ALL {
             let name = key.variable();
             let Some(value) = variable(&name).filter(|value| !value.is_empty()) else { continue };
-            let wrong = |reason| ConfigError::Variable { name: name.clone(), reason };
+            let invalid = |reason| ConfigError::Variable { name: name.clone(), reason };
             let text = match value.into_string() {
                 Ok(text) => text,
-                // The caller uses the path as it is; this is for showing it.
+                // For display only; the caller uses the path as it is.
                 Err(path) if key.is_path() => path.to_string_lossy().into_owned(),
-                Err(_) => return Err(wrong("it is not valid UTF-8".to_owned())),
+                Err(_) => return Err(invalid("it is not valid UTF-8".to_owned())),
             };
-            let value = key.parse(&text).map_err(wrong)?;
-            self.environment.push(Given { key, value, origin: Origin::Variable(name) });
+            let value = key.parse(&text).map_err(invalid)?;
+            self.environment.push(Setting { key, value, origin: Origin::Variable(name) });
         }
         Ok(self)
     }
 
-    /// Adds what was given with a flag.
+    /// Adds the value of a flag.
     pub fn set(&mut self, key: Key, flag: &'static str, value: Value) {
-        self.flags.push(Given { key, value, origin: Origin::Flag(flag) });
+        self.flags.push(Setting { key, value, origin: Origin::Flag(flag) });
     }
 
-    /// The settings that hold in a project, or outside of projects.
-    pub fn resolve(&self, project: Option<&Project>) -> Settings {
-        let project = project.map_or(&[][..], Project::given);
-        let resolved = Key::ALL.into_iter().flat_map(|key| self.resolve_one(key, project));
-        Settings { given: resolved.collect() }
+    /// The effective settings in a project, or outside any project.
+    pub fn resolve(&self, project: Option<&ProjectFile>) -> Settings {
+        let project = project.map_or(&[][..], ProjectFile::settings);
+        let settings = Key::ALL.into_iter().flat_map(|key| self.resolve_one(key, project));
+        Settings { settings: settings.collect() }
     }
 
-    /// What a project's file tries to set and may not, a line each.
-    pub fn warnings(&self, project: &Project) -> Vec<String> {
+    /// One warning for each setting of a project's file that is ignored.
+    pub fn warnings(&self, project: &ProjectFile) -> Vec<String> {
         let mut warnings = project.warnings().to_vec();
-        for given in project.given().iter().filter(|it| it.key.project() == ProjectAccess::Lower) {
-            let user = self.user.iter().find(|it| it.key == given.key).cloned();
-            if lower(given.key, Some(given.clone()), user).as_ref() != Some(given) {
-                let (origin, name) = (&given.origin, given.key.name());
+        for setting in
+            project.settings().iter().filter(|it| it.key.project() == ProjectAccess::Lower)
+        {
+            let user = self.user.iter().find(|it| it.key == setting.key).cloned();
+            if lower(setting.key, Some(setting.clone()), user).as_ref() != Some(setting) {
+                let (origin, name) = (&setting.origin, setting.key.name());
                 warnings
                     .push(format!("{origin}: {name:?} is ignored: a project can only lower it"));
             }
@@ -98,12 +97,12 @@ impl Layers {
         warnings
     }
 
-    fn resolve_one(&self, key: Key, project: &[Given]) -> Vec<Given> {
-        let find = |layer: &[Given]| layer.iter().find(|it| it.key == key).cloned();
+    fn resolve_one(&self, key: Key, project: &[Setting]) -> Vec<Setting> {
+        let find = |layer: &[Setting]| layer.iter().find(|it| it.key == key).cloned();
         let (flag, variable) = (find(&self.flags), find(&self.environment));
         let (project, user) = (find(project), find(&self.user));
         if key == Key::IndexIgnore {
-            // Each of them excludes something; none can take back what another excludes.
+            // The patterns of all layers apply together.
             return [flag, variable, project, user].into_iter().flatten().collect();
         }
         let chosen = flag.or(variable);
@@ -116,9 +115,9 @@ impl Layers {
     }
 }
 
-/// The project's value if it is lower than what holds without it.
-fn lower(key: Key, project: Option<Given>, user: Option<Given>) -> Option<Given> {
-    let number = |given: &Given| match given.value {
+/// The project's setting unless it is higher than the user's or the default, else the user's.
+fn lower(key: Key, project: Option<Setting>, user: Option<Setting>) -> Option<Setting> {
+    let number = |setting: &Setting| match setting.value {
         Value::Number(number) => Some(number),
         Value::Text(_) | Value::List(_) => None,
     };
@@ -130,55 +129,55 @@ fn default_number(key: Key) -> Option<u64> {
     (key == Key::IndexMaxFileSize).then_some(Settings::MAX_FILE_SIZE)
 }
 
-/// The settings that hold, with their origins.
+/// The effective settings; keys with their default value are absent.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    given: Vec<Given>,
+    settings: Vec<Setting>,
 }
 
 impl Settings {
-    /// The size of the largest file that is indexed unless somebody sets another.
+    /// The default of [`Self::max_file_size`].
     pub const MAX_FILE_SIZE: u64 = 1 << 20;
 
-    /// What was given for a setting: nothing if its default holds. Only
-    /// [`Key::IndexIgnore`] can have several values.
-    pub fn given(&self, key: Key) -> impl Iterator<Item = &Given> {
-        self.given.iter().filter(move |it| it.key == key)
+    /// The values set for a key: none if the default applies, several only for
+    /// [`Key::IndexIgnore`].
+    pub fn get(&self, key: Key) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().filter(move |it| it.key == key)
     }
 
-    /// The value of a setting that is a number.
+    /// The number set for a key; `None` if there is none.
     pub fn number(&self, key: Key) -> Option<u64> {
-        self.given(key).find_map(|it| match it.value {
+        self.get(key).find_map(|it| match it.value {
             Value::Number(number) => Some(number),
             Value::Text(_) | Value::List(_) => None,
         })
     }
 
-    /// The value of a setting that is a text.
+    /// The string set for a key; `None` if there is none.
     pub fn text(&self, key: Key) -> Option<&str> {
-        self.given(key).find_map(|it| match &it.value {
+        self.get(key).find_map(|it| match &it.value {
             Value::Text(text) => Some(text.as_str()),
             Value::Number(_) | Value::List(_) => None,
         })
     }
 
-    /// The entries of a setting that is a list.
+    /// The list entries set for a key, of all layers that apply.
     pub fn list(&self, key: Key) -> Vec<String> {
-        let entries = self.given(key).filter_map(|it| match &it.value {
+        let entries = self.get(key).filter_map(|it| match &it.value {
             Value::List(entries) => Some(entries.iter().cloned()),
             Value::Number(_) | Value::Text(_) => None,
         });
         entries.flatten().collect()
     }
 
-    /// The size of the largest file that is indexed.
+    /// Maximum size of an indexed file, in bytes.
     pub fn max_file_size(&self) -> u64 {
         self.number(Key::IndexMaxFileSize).unwrap_or(Self::MAX_FILE_SIZE)
     }
 }
 
 impl Origin {
-    /// Its kind, as JSON has it.
+    /// The name in JSON output.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Default => "default",

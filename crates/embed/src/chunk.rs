@@ -4,7 +4,7 @@ use crate::sum::normalize;
 use crate::{DIMENSION, Model, Vector};
 
 /// The weights of a chunk's path and of the names that it defines, relative to its text. This
-/// is the only weight of a file's name at index time; those at query time are in `Weights` of
+/// is the only weight of a file's name at index time; those at query time are in `CodeWeights` of
 /// `isolith-search`. If you change the defaults, change [`model_name`](crate::model_name), too,
 /// so that stores embed their code again.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -15,14 +15,14 @@ use crate::doctor::{Doctor, DoctorOptions, DoctorReport};
 use crate::failure::of_call;
 use crate::location::PROJECT_FOLDER;
 use crate::open::{Engine, EngineOptions};
-use crate::trust::{Missing, StorePlace};
+use crate::trust::{IfMissing, StorePlace};
 
 /// Deadline for adopting a store after the check.
 const ADOPT_DEADLINE: Duration = Duration::from_secs(300);
 
 /// The result of examining a store that is not trusted yet.
 #[derive(Debug)]
-pub struct Examined {
+pub struct ForeignStore {
     /// The report of a full check.
     pub report: DoctorReport,
     /// Indexed folders that lie outside of the project.
@@ -38,8 +38,8 @@ pub struct Examined {
 pub async fn examine_foreign(
     place: &StorePlace,
     options: DoctorOptions,
-) -> Result<Examined, Failure> {
-    match place.admit(Missing::Refuse) {
+) -> Result<ForeignStore, Failure> {
+    match place.admit(IfMissing::Refuse) {
         Ok(_) => {
             let message = format!("the store in {} is already trusted", place.path().display());
             return Err(Failure::new(Code::AlreadyExists, message));
@@ -62,7 +62,7 @@ pub async fn examine_foreign(
         outside = roots?.into_iter().map(|root| root.folder).collect();
         outside.retain(|folder| !home.as_ref().is_some_and(|home| folder.starts_with(home)));
     }
-    Ok(Examined { report, outside })
+    Ok(ForeignStore { report, outside })
 }
 
 /// Makes a store this user's own: drops its derived files and receipts, gives it a new
@@ -79,7 +79,7 @@ pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), F
     let answer = doctor.probes().call(&ProbeJob::Adopt { uuid: uuid.clone() }, call).await;
     doctor.close().await;
     match answer.map_err(|error| of_call(&error))?.reply? {
-        ProbeReply::Mended(_) => {}
+        ProbeReply::Repaired(_) => {}
         _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
     }
     remove_derived(unsealed.path());

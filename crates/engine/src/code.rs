@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::DIMENSION;
 use isolith_folder::Folder;
-use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, SearchCode};
-use isolith_roles::{FileToParse, ParseJob, Parser};
-use isolith_search::{Mode, Weights};
+use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, SearchCode};
+use isolith_roles::{FileToParse, ParseJob, Parser, ParserSettings};
+use isolith_search::{CodeWeights, SearchMode};
 use isolith_source::walk::{modified, read, read_file};
 use isolith_types::{ChunkKind, Code, Degraded, Failure, FileVersion, Hint, ParsedFile};
 use serde::Serialize;
@@ -26,13 +26,13 @@ pub struct CodeSearch {
     /// A question, words or a name.
     pub text: String,
     /// How hits are ranked.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Maximum number of hits.
     pub limit: u32,
     /// Which code is searched.
     pub filter: CodeFilter,
     /// Weights of the ranking signals; for evaluations.
-    pub weights: Weights,
+    pub weights: CodeWeights,
 }
 
 impl CodeSearch {
@@ -40,10 +40,10 @@ impl CodeSearch {
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
-            mode: Mode::Hybrid,
+            mode: SearchMode::Hybrid,
             limit,
             filter: CodeFilter::default(),
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         }
     }
 }
@@ -79,6 +79,8 @@ pub struct CodeHits {
     pub hits: Vec<CodeHit>,
     /// Why the answer is incomplete.
     pub degraded: Option<Degraded>,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -114,6 +116,8 @@ pub struct CodeHit {
     pub snippet_line: u32,
     /// Why it ranks where it does.
     pub why: Vec<String>,
+    /// Further places in the same file, best first.
+    pub also: Vec<FoundPlace>,
     /// Whether the file has changed since it was indexed; lines and text are then those of
     /// the indexed version.
     pub stale: bool,
@@ -176,10 +180,10 @@ impl Engine {
         let query = SearchCode {
             text: String::new(),
             vector: Some(example.vector),
-            mode: Mode::Vector,
+            mode: SearchMode::Vector,
             limit,
             filter: CodeScope { except: example.place, ..CodeScope::default() },
-            weights: Weights::default(),
+            weights: CodeWeights::default(),
         };
         self.find_code(query, &filter, started).await
     }
@@ -204,14 +208,14 @@ impl Engine {
                 found = self.ask_for_code(query.clone()).await?;
             }
         }
-        let CodeFound { hits, degraded, .. } = found;
+        let CodeFound { hits, degraded, weak, .. } = found;
         let mut roots = self.allowed_roots(&found.roots);
         let asked = &query.filter.roots;
         roots.retain(|root| asked.is_empty() || asked.contains(&root.id));
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
-        Ok(CodeHits { hits, degraded, took: started.elapsed() })
+        Ok(CodeHits { hits, degraded, weak, took: started.elapsed() })
     }
 
     async fn ask_for_code(&self, query: SearchCode) -> Result<CodeFound, Failure> {
@@ -266,7 +270,8 @@ impl Engine {
 
     async fn parse_one(&self, job: &ParseJob) -> Result<(ParsedFile, Bulk), Failure> {
         let settings = PoolSettings { spares: 0, ..pool_settings(&self.inner.options, 1) };
-        let parsers = Pool::<Parser>::start(&(), settings, self.inner.hooks.clone());
+        let parsers =
+            Pool::<Parser>::start(&ParserSettings::default(), settings, self.inner.hooks.clone());
         let parsers = parsers.map_err(|error| of_call(&error))?;
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = parsers.call(job, options).await;
@@ -338,7 +343,8 @@ impl<'a> Fresh<'a> {
             score: hit.score,
             snippet: hit.text,
             snippet_line: hit.start_line,
-            why: hit.why.words(),
+            why: hit.why.reasons(),
+            also: hit.also,
             stale: !fresh,
         })
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use isolate::{CallOptions, Progress};
 use isolith_protocol::{Purge, SegmentsOf, Tidy};
-use isolith_roles::{BuildJob, FoldDone, FoldJob, GraphJob};
+use isolith_roles::{BuildJob, BuildOutcome, FoldJob, GraphJob};
 use isolith_types::{Code, Failure};
 
 use crate::failure::of_call;
@@ -33,9 +33,9 @@ impl Engine {
         collection: &str,
         rebuild: bool,
         on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    ) -> Result<FoldDone, Failure> {
+    ) -> Result<BuildOutcome, Failure> {
         let collection = collection.to_owned();
-        let job = FoldJob { collection, even_little: true, rebuild, key: fresh_key() };
+        let job = FoldJob { collection, ignore_threshold: true, rebuild, key: fresh_key() };
         self.build(&BuildJob::Fold(job), on_progress).await
     }
 
@@ -43,8 +43,8 @@ impl Engine {
     ///
     /// # Errors
     /// If it cannot be built; the graph is then queried without a segment.
-    pub(crate) async fn rebuild_graph(&self) -> Result<FoldDone, Failure> {
-        let job = GraphJob { even_little: true, rebuild: true };
+    pub(crate) async fn rebuild_graph(&self) -> Result<BuildOutcome, Failure> {
+        let job = GraphJob { ignore_threshold: true, rebuild: true };
         self.build(&BuildJob::Graph(job), None).await
     }
 
@@ -52,7 +52,7 @@ impl Engine {
         &self,
         job: &BuildJob,
         on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    ) -> Result<FoldDone, Failure> {
+    ) -> Result<BuildOutcome, Failure> {
         let options = CallOptions { idempotent: true, on_progress, ..CallOptions::default() };
         let answer = self.inner.builder.call(job, options).await;
         answer.map_err(|error| of_call(&error))?.reply
@@ -127,15 +127,19 @@ impl Engine {
         });
     }
 
-    async fn build_quietly(&self, what: &SegmentsOf, even_little: bool) -> Option<FoldDone> {
+    async fn build_quietly(
+        &self,
+        what: &SegmentsOf,
+        ignore_threshold: bool,
+    ) -> Option<BuildOutcome> {
         let job = match what {
             SegmentsOf::Collection(collection) => BuildJob::Fold(FoldJob {
                 collection: collection.clone(),
-                even_little,
+                ignore_threshold,
                 rebuild: false,
                 key: fresh_key(),
             }),
-            SegmentsOf::Graph => BuildJob::Graph(GraphJob { even_little, rebuild: false }),
+            SegmentsOf::Graph => BuildJob::Graph(GraphJob { ignore_threshold, rebuild: false }),
         };
         match self.build(&job, None).await {
             Ok(done) => Some(done),

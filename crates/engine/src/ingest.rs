@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use isolate::{CallError, CallOptions, Pool, PoolSettings, Progress, Role, Supervised};
 use isolith_protocol::{
-    CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords, Records,
-    RecordsPut,
+    CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords, RecordsPut,
 };
-use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings, Layout, Place};
+use isolith_roles::{
+    BatchStart, Intake, IntakeOperation, IntakeSettings, Layout, ReadRecords, RecordBatch,
+    ValidateRecords,
+};
 use isolith_types::{Code, CollectionSpec, Failure, Hint, Metric};
 use tokio::sync::Notify;
 
@@ -76,7 +78,7 @@ pub enum IngestStage {
 }
 
 /// Receives progress.
-pub type Watcher = Arc<dyn Fn(IngestProgress) + Send + Sync>;
+pub type IngestListener = Arc<dyn Fn(IngestProgress) + Send + Sync>;
 
 /// Memory limit of the worker that reads the file, in bytes.
 const INTAKE_MEMORY: u64 = 200 << 20;
@@ -94,7 +96,7 @@ impl Engine {
     /// after a complete one.
     ///
     /// The receipt tells what was written, even if the load failed half-way.
-    pub async fn ingest(&self, options: &IngestOptions, watcher: Watcher) -> Receipt {
+    pub async fn ingest(&self, options: &IngestOptions, watcher: IngestListener) -> Receipt {
         let started = Instant::now();
         let mut receipt = Receipt::new(&options.collection);
         let outcome = match Load::prepare(self, options, watcher) {
@@ -127,6 +129,30 @@ impl Engine {
     }
 }
 
+/// The answer of an intake worker.
+pub(crate) struct IntakeAnswer<T> {
+    pub(crate) reply: Result<T, Failure>,
+    pub(crate) worker_pid: u32,
+    /// Number of workers that died of the job before.
+    pub(crate) retries: u64,
+}
+
+/// Sends an operation to an intake worker.
+pub(crate) async fn call_intake<O: IntakeOperation>(
+    intake: &Pool<Intake>,
+    operation: O,
+    options: CallOptions,
+) -> Result<IntakeAnswer<O::Reply>, Failure> {
+    let options = CallOptions { idempotent: true, ..options };
+    let answer = intake.call(&operation.into(), options).await.map_err(|error| of_call(&error))?;
+    let reply = answer.reply.and_then(|reply| {
+        let unexpected = || Failure::new(Code::Failed, "unexpected reply from the intake worker");
+        O::reply_from(reply).ok_or_else(unexpected)
+    });
+    let (worker_pid, retries) = (answer.worker_pid, answer.deaths.len() as u64);
+    Ok(IntakeAnswer { reply, worker_pid, retries })
+}
+
 /// Completes with a failure after `patience` without progress.
 pub(crate) async fn no_progress(patience: Duration, alive: &Notify) -> Failure {
     while tokio::time::timeout(patience, alive.notified()).await.is_ok() {}
@@ -141,7 +167,7 @@ struct Load<'a> {
     file: OpenFile,
     intake: Pool<Intake>,
     _shown: WatchedPool,
-    watcher: Watcher,
+    watcher: IngestListener,
     /// Notified of any progress.
     alive: Arc<Notify>,
 }
@@ -150,7 +176,7 @@ impl<'a> Load<'a> {
     fn prepare(
         engine: &'a Engine,
         options: &'a IngestOptions,
-        watcher: Watcher,
+        watcher: IngestListener,
     ) -> Result<Self, Failure> {
         let file = match &options.opened {
             Some(file) => file.clone(),
@@ -181,13 +207,13 @@ impl<'a> Load<'a> {
             receipt.count_after = state.records;
             self.check_collection(state)?;
         }
-        let pass = IntakeJob::Validate {
+        let pass = ValidateRecords {
             input: self.file.identity(),
             dimension: known.as_ref().and_then(|it| it.dimension).or(self.options.dimension),
             metric: known.as_ref().map_or(self.options.metric.unwrap_or_default(), |it| it.metric),
             skip_bad_rows: self.options.on_error == OnError::Skip,
         };
-        let layout = self.validate(&pass, receipt).await?;
+        let layout = self.validate(pass, receipt).await?;
         receipt.take_layout(&layout);
         if known.is_none() {
             self.create_collection(&layout).await?;
@@ -200,7 +226,11 @@ impl<'a> Load<'a> {
         self.write(&layout, source, done, receipt).await
     }
 
-    async fn validate(&self, pass: &IntakeJob, receipt: &mut Receipt) -> Result<Layout, Failure> {
+    async fn validate(
+        &self,
+        pass: ValidateRecords,
+        receipt: &mut Receipt,
+    ) -> Result<Layout, Failure> {
         let (watcher, alive) = (Arc::clone(&self.watcher), Arc::clone(&self.alive));
         let on_progress = move |progress: Progress| {
             alive.notify_one();
@@ -211,23 +241,20 @@ impl<'a> Load<'a> {
             });
         };
         let options = CallOptions {
-            idempotent: true,
             descriptors: vec![self.file.descriptor()],
             on_progress: Some(Arc::new(on_progress)),
             ..CallOptions::default()
         };
         let answer = tokio::select! {
-            answer = self.intake.call(pass, options) => answer,
+            answer = call_intake(&self.intake, pass, options) => answer?,
             // The program is stopping, and nothing has been written yet.
-            () = self.engine.inner.readers.drained() => Err(CallError::Draining { role: Intake::NAME }),
+            () = self.engine.inner.readers.drained() => {
+                return Err(of_call(&CallError::Draining { role: Intake::NAME }));
+            }
         };
-        let answer = answer.map_err(|error| of_call(&error))?;
         receipt.worker_pid = answer.worker_pid;
-        receipt.retries += answer.deaths.len() as u64;
-        match answer.reply? {
-            IntakeReply::Valid(layout) => Ok(layout),
-            _ => Err(unexpected_reply()),
-        }
+        receipt.retries += answer.retries;
+        answer.reply
     }
 
     /// Checks that an existing collection has the requested metric and dimension.
@@ -281,12 +308,11 @@ impl<'a> Load<'a> {
     ) -> Result<(), Failure> {
         receipt.resume(&done);
         let mut row = done.rows;
-        let mut place = Place::AfterRows(row);
         let mut rows = *BATCH_ROWS.start() * 8;
-        let mut ahead = self.batch(layout, place, rows, receipt).await?;
+        let mut ahead = self.batch(layout, BatchStart::AfterRows(row), rows, receipt).await?;
         while let Some(batch) = ahead {
-            place = Place::At(batch.next);
-            let covered = batch.covered;
+            let next = BatchStart::At(batch.next);
+            let covered = batch.rows_covered;
             let load = LoadStep {
                 source: source.clone(),
                 first_row: row,
@@ -304,7 +330,7 @@ impl<'a> Load<'a> {
             let mut read = Receipt::new("");
             let (written, next) = tokio::join!(
                 self.engine.write(put, None),
-                self.batch(layout, place, rows, &mut read)
+                self.batch(layout, next, rows, &mut read)
             );
             let written = written?;
             receipt.retries += read.retries;
@@ -327,28 +353,17 @@ impl<'a> Load<'a> {
     async fn batch(
         &self,
         layout: &Layout,
-        place: Place,
+        start: BatchStart,
         rows: u32,
         receipt: &mut Receipt,
-    ) -> Result<Option<Batch>, Failure> {
-        let layout_of_file = Box::new(layout.clone());
-        let job = IntakeJob::Batch { layout: layout_of_file, place, rows, bytes: BATCH_BYTES };
-        let options = CallOptions {
-            idempotent: true,
-            descriptors: vec![self.file.descriptor()],
-            ..CallOptions::default()
-        };
-        let answer = self.intake.call(&job, options).await.map_err(|error| of_call(&error))?;
-        receipt.retries += answer.deaths.len() as u64;
-        match answer.reply? {
-            IntakeReply::Batch { ids, documents, metadatas, vectors, covered, next } => {
-                let dimension = layout.dimension.unwrap_or(0);
-                let records = Records { ids, documents, metadatas, dimension, vectors };
-                Ok(Some(Batch { records, covered, next }))
-            }
-            IntakeReply::End => Ok(None),
-            _ => Err(unexpected_reply()),
-        }
+    ) -> Result<Option<RecordBatch>, Failure> {
+        let layout = Box::new(layout.clone());
+        let read = ReadRecords { layout, start, rows, bytes: BATCH_BYTES };
+        let descriptors = vec![self.file.descriptor()];
+        let options = CallOptions { descriptors, ..CallOptions::default() };
+        let answer = call_intake(&self.intake, read, options).await?;
+        receipt.retries += answer.retries;
+        answer.reply
     }
 }
 
@@ -357,20 +372,10 @@ fn rows_of_records(layout: &Layout, before: u64) -> impl Iterator<Item = u64> {
     (before + 1..).filter(|row| !layout.is_rejected(*row))
 }
 
-struct Batch {
-    records: Records,
-    covered: u64,
-    next: isolith_roles::Cursor,
-}
-
 /// The batch size whose write should hold the lock for about [`BATCH_TIME`].
 fn next_size(rows: u32, written: &Written<RecordsPut>) -> u32 {
     let ran = written.ran.as_secs_f64().max(1e-4);
     let fitting = f64::from(rows) * BATCH_TIME.as_secs_f64() / ran;
     // At most doubled, because a single measurement is unreliable.
     (fitting as u32).min(rows * 2).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end())
-}
-
-pub(crate) fn unexpected_reply() -> Failure {
-    Failure::new(Code::Failed, "unexpected reply from a worker")
 }

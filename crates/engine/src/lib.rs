@@ -31,35 +31,37 @@ mod watch;
 mod within;
 mod writes;
 
-pub use adopt::{Examined, adopt, examine_foreign, move_aside};
+pub use adopt::{ForeignStore, adopt, examine_foreign, move_aside};
 pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
 pub use graph::{
-    FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize, HotBy,
-    Hotspot, Impact, ImportCycle, Kinds, Listed, Neighbours, PageSize, QueryCheck, Reached, Side,
-    Symbol, SymbolPath, Ties, Walk, datum_text,
+    EdgeCount, FileImport, GraphCursor, GraphImport, GraphImported, GraphPage, GraphRow, GraphSize,
+    GraphWalk, HotBy, Hotspot, Impact, ImportCycle, LabelCount, Listed, Neighbours, PageSize,
+    QueryCheck, Reached, Side, Symbol, SymbolPath, datum_text,
 };
 pub use index::{
     FileCounts, FoldWhen, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
     IndexWatcher, Root, Seconds, indexed_languages,
 };
-pub use ingest::{IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected, Watcher};
+pub use ingest::{
+    IngestListener, IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected,
+};
 pub use isolith_embed::model_name as built_in_model;
 pub use isolith_folder::git::repository_top;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
-    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, GraphAnswer, Key,
-    Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection,
-    StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
+    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, FoundPlace,
+    GraphAnswer, Key, Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated,
+    Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
 };
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
-pub use isolith_search::{MemoryWeights, Mode, Weights};
+pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
-pub use location::{Scope, Surroundings, find_store, project_store, store_above};
+pub use location::{StoreScope, Surroundings, find_store, project_store, store_above};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
     ImportWatcher, LoadedDrawers, UpdatedDrawer,

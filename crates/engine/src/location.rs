@@ -30,7 +30,7 @@ pub struct Surroundings {
 
 /// Where a command looks if no store was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope<'a> {
+pub enum StoreScope<'a> {
     /// The project's store, which must exist.
     Project,
     /// The store of the project that contains this path; without one, a store in the path
@@ -48,12 +48,15 @@ pub enum Scope<'a> {
 ///
 /// # Errors
 /// If there is neither a project's store nor a home folder for the user's.
-pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<StorePlace, Failure> {
+pub fn find_store(
+    surroundings: &Surroundings,
+    scope: StoreScope<'_>,
+) -> Result<StorePlace, Failure> {
     let here = &surroundings.working_folder;
     let folder = match (&surroundings.given, scope) {
         (Some(given), _) => here.join(given),
-        (None, Scope::Project) => project_store(here).ok_or_else(|| no_project(here))?,
-        (None, Scope::Indexed(path)) => {
+        (None, StoreScope::Project) => project_store(here).ok_or_else(|| no_project(here))?,
+        (None, StoreScope::Indexed(path)) => {
             let path = here.join(path);
             let mut path = std::fs::canonicalize(&path).unwrap_or(path);
             if path.is_file() {
@@ -61,16 +64,16 @@ pub fn find_store(surroundings: &Surroundings, scope: Scope<'_>) -> Result<Store
             }
             project_store(&path).unwrap_or_else(|| path.join(PROJECT_FOLDER))
         }
-        (None, Scope::Above(path)) => {
+        (None, StoreScope::Above(path)) => {
             let path = here.join(path);
             let path = std::fs::canonicalize(&path).unwrap_or(path);
             path.parent().and_then(nearest_store).ok_or_else(|| no_project(&path))?
         }
-        (None, Scope::ProjectThenUser) => match project_store(here) {
+        (None, StoreScope::ProjectThenUser) => match project_store(here) {
             Some(project) => project,
             None => user_store(surroundings)?,
         },
-        (None, Scope::User) => user_store(surroundings)?,
+        (None, StoreScope::User) => user_store(surroundings)?,
     };
     let secret = surroundings.secret_file()?;
     let is_own = user_store(surroundings).is_ok_and(|own| is_same(&own, &folder));
@@ -172,18 +175,18 @@ mod tests {
         let users = PathBuf::from("/home/someone/.local/share/isolith");
         let find =
             |around: &Surroundings, scope| find_store(around, scope).unwrap().path().to_owned();
-        assert_eq!(find(&around, Scope::ProjectThenUser), users);
+        assert_eq!(find(&around, StoreScope::ProjectThenUser), users);
 
         let projects = scratch.path().join("a/.isolith");
         std::fs::create_dir(&projects).unwrap();
-        assert_eq!(find(&around, Scope::ProjectThenUser), projects);
-        assert_eq!(find(&around, Scope::User), users);
+        assert_eq!(find(&around, StoreScope::ProjectThenUser), projects);
+        assert_eq!(find(&around, StoreScope::User), users);
 
         around.data_home = Some(PathBuf::from("relative"));
-        assert_eq!(find(&around, Scope::User), users);
+        assert_eq!(find(&around, StoreScope::User), users);
         around.data_home = Some(PathBuf::from("/data"));
-        assert_eq!(find(&around, Scope::User), Path::new("/data/isolith"));
+        assert_eq!(find(&around, StoreScope::User), Path::new("/data/isolith"));
         around.given = Some(PathBuf::from("here"));
-        assert_eq!(find(&around, Scope::User), deep.join("here"));
+        assert_eq!(find(&around, StoreScope::User), deep.join("here"));
     }
 }

@@ -23,7 +23,7 @@ use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
 use crate::seal::SEAL;
 use crate::status::{Recent, Serving};
-use crate::trust::{Missing, StorePlace};
+use crate::trust::{IfMissing, StorePlace};
 use crate::within::{RootsSeen, Within};
 use crate::writes::WriteQueue;
 
@@ -102,8 +102,8 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    fn missing(&self) -> Missing {
-        if self.create { Missing::Create } else { Missing::Refuse }
+    fn missing(&self) -> IfMissing {
+        if self.create { IfMissing::Create } else { IfMissing::Refuse }
     }
 }
 

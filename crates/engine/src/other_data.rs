@@ -21,7 +21,7 @@ const CODE_LABELS: [&str; 10] = [
 ];
 
 impl Engine {
-    /// Counts what cannot be made again from code: each with its noun in the plural. Empty if
+    /// Counts what cannot be made again from code: each with its noun in the singular. Empty if
     /// there is nothing else.
     ///
     /// # Errors
@@ -40,10 +40,10 @@ impl Engine {
             _ => 0,
         };
         let all = [
-            (collections, "collections"),
-            (drawers, "drawers of memory"),
-            (facts, "facts"),
-            (nodes, "nodes of graphs other than the code's"),
+            (collections, "collection"),
+            (drawers, "memory drawer"),
+            (facts, "fact"),
+            (nodes, "other graph node"),
         ];
         Ok(all.into_iter().filter(|(count, _)| *count > 0).collect())
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use isolith_protocol::{MEMORY_COLLECTION, MemoryFound, SearchMemory};
-use isolith_search::{MemoryWeights, Mode};
+use isolith_search::{MemoryWeights, SearchMode};
 use isolith_types::{Code, DrawerFilter, DrawerHit, Failure};
 
 use crate::open::Engine;
@@ -17,7 +17,7 @@ pub struct MemorySearch {
     /// A question, or words.
     pub text: String,
     /// How hits are ranked.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Maximum number of hits.
     pub limit: u32,
     /// Which drawers are searched.
@@ -31,7 +31,7 @@ impl MemorySearch {
     pub fn new(text: &str, limit: u32) -> Self {
         Self {
             text: text.to_owned(),
-            mode: Mode::Hybrid,
+            mode: SearchMode::Hybrid,
             limit,
             filter: DrawerFilter::default(),
             weights: MemoryWeights::default(),

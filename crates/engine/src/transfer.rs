@@ -12,7 +12,7 @@ use crate::open::Engine;
 
 /// The first line of an export.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct ExportHeader {
     /// The version of the export format.
     isolith_export: u32,
     collection: CollectionSpec,
@@ -91,7 +91,7 @@ pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
     let mut line = Vec::new();
     let read = BufReader::new(open.take(MAX_HEADER_BYTES)).read_until(b'\n', &mut line);
     read.map_err(|error| bad(Code::BadInput, &error.to_string()))?;
-    let header: Header = serde_json::from_slice(&line)
+    let header: ExportHeader = serde_json::from_slice(&line)
         .map_err(|_| bad(Code::BadInput, "its first line is not the header of an export"))?;
     if header.isolith_export > VERSION {
         return Err(bad(Code::BadInput, "it was exported by a newer version"));
@@ -99,8 +99,8 @@ pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
     Ok(header.collection)
 }
 
-fn header(state: &CollectionState) -> Header {
-    Header {
+fn header(state: &CollectionState) -> ExportHeader {
+    ExportHeader {
         isolith_export: VERSION,
         collection: CollectionSpec {
             name: state.name.clone(),

@@ -11,7 +11,7 @@ use isolith_types::{Code, Failure};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::of_call;
-use crate::graph::{patience_of, time_of};
+use crate::graph::{kill_deadline, query_time_limit};
 
 /// Limits of a group.
 const GROUP_ROWS: usize = 1_000;
@@ -166,9 +166,9 @@ impl Groups {
         // Every write has a key, so a job with an unknown outcome may be sent again.
         let mut options = CallOptions { idempotent: true, ..CallOptions::default() };
         let is_query = group.iter().any(|it| matches!(it.write.action, Action::ChangeGraph(_)));
-        let time = is_query.then(|| time_of(self.deadline));
+        let time = is_query.then(|| query_time_limit(self.deadline));
         if is_query {
-            options.deadline = Some(patience_of(self.deadline));
+            options.deadline = Some(kill_deadline(self.deadline));
         }
         let confirmed = std::mem::take(&mut self.confirmed);
         let (mut writes, mut answers) = (Vec::new(), Vec::new());

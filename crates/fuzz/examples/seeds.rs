@@ -1,6 +1,6 @@
 //! Writes the binary inputs of the corpus: frames and segments in the current formats.
 //!
-//! `cargo run -p isolith-fuzz --example seeds`, after a change of a format.
+//! Run it after a change of a format: `cargo run -p isolith-fuzz --example seeds`
 
 use std::error::Error;
 use std::fs;
@@ -24,7 +24,7 @@ fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)
 }
 
-/// `("name", bulk of 5 bytes, 7, empty bulk)` as postcard: the table of slabs, then the message.
+/// `("name", bulk of 5 bytes, 7, empty bulk)` in postcard: slab, table of slabs, message.
 fn message() -> Vec<u8> {
     let slab = *b"hello\0\0\0\0\0\0\0\0\0\0\0";
     [&slab[..], &[2, 5, 0], &[4], b"name", &[0, 7, 1]].concat()
@@ -81,8 +81,8 @@ fn write_segments() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sections with the right checksums around them: a graph that fits together, and one whose
-/// relationship leads nowhere.
+/// Sections to be written with correct checksums: a consistent graph, one with a dangling edge, and
+/// an invalid vector segment.
 fn write_sections() -> Result<(), Box<dyn Error>> {
     let section = |number: u8, content: &[u8]| {
         let length = (content.len() as u16).to_le_bytes();

@@ -7,14 +7,14 @@ use isolith_intake::records::{Batches, OnError, Rules, validate};
 use isolith_store::read_cells;
 use isolith_types::Metric;
 
-/// What a value or a line may be long.
+/// Maximum length of a value or line.
 const LIMIT: usize = 1000;
 
-/// Files of records and tables: lines and JSON values, records in every form, rows of CSV.
-/// Accepted is what one of the readers accepts as a whole.
+/// Imported files: lines, JSON values, records in every format, and CSV tables. An input is
+/// accepted if the reader of records or of tables accepts all of it.
 pub fn feed(data: &[u8]) -> bool {
-    assert_eq!(lines(data, 7), lines(data, 4096), "the buffer changes how lines are cut");
-    assert_eq!(values(data, 7).ok(), values(data, 4096).ok(), "the buffer changes the values");
+    assert_eq!(lines(data, 7), lines(data, 4096), "lines depend on the buffer size");
+    assert_eq!(values(data, 7).ok(), values(data, 4096).ok(), "values depend on the buffer size");
     let records = records(data);
     table(data) || records
 }
@@ -50,29 +50,29 @@ fn values(data: &[u8], buffer: usize) -> Result<Vec<Taken>, Fault> {
     Ok(values)
 }
 
-/// Records in two passes: what the first accepts, the second must be able to read.
+/// Records in two passes: the second must be able to read what the first accepts.
 fn records(data: &[u8]) -> bool {
     let rules = |on_error| Rules { dimension: None, metric: Metric::Cosine, on_error };
-    let go_on = &mut |_, _| ControlFlow::Continue(());
-    let strictly = validate(data, &rules(OnError::Stop), go_on).is_ok();
-    let Ok(layout) = validate(data, &rules(OnError::Skip), go_on) else {
-        assert!(!strictly, "skipping bad rows refuses a file without bad rows");
+    let no_progress = &mut |_, _| ControlFlow::Continue(());
+    let valid = validate(data, &rules(OnError::Stop), no_progress).is_ok();
+    let Ok(layout) = validate(data, &rules(OnError::Skip), no_progress) else {
+        assert!(!valid, "a file without invalid rows is rejected if they are to be skipped");
         return false;
     };
-    for most in [1, u64::MAX] {
+    for limit in [1, u64::MAX] {
         let mut batches = Batches::open(data, layout.clone(), layout.start())
-            .expect("a file that was just checked can be opened");
+            .expect("a validated file can be opened");
         let (mut rows, mut ids) = (0, 0);
-        while let Some(batch) = batches.next(most, usize::MAX).expect("what was checked is read") {
+        while let Some(batch) = batches.next(limit, usize::MAX).expect("validated rows are read") {
             rows += batch.rows_covered;
             ids += batch.ids.len() as u64;
         }
         assert_eq!((rows, ids), (layout.rows, layout.rows - layout.rejected));
     }
-    strictly
+    valid
 }
 
-/// A table in CSV: wherever it is cut in two, its rows are the same.
+/// A CSV table: splitting it must not change its rows.
 fn table(data: &[u8]) -> bool {
     let end = data.iter().position(|byte| *byte == b'\n').map_or(data.len(), |at| at + 1);
     let header = String::from_utf8_lossy(&data[..end]);
@@ -80,7 +80,7 @@ fn table(data: &[u8]) -> bool {
     let Ok(whole) = read_cells(&header, rows, 0) else { return false };
     for cut in [rows.len() / 3, rows.len() / 2, rows.len()] {
         let parts = read_cells(&header, rows, cut).expect("the header was accepted");
-        assert_eq!(parts, whole, "a cut at {cut} changes the rows");
+        assert_eq!(parts, whole, "splitting at {cut} changes the rows");
     }
     !whole.is_empty() && whole.iter().all(|row| row.starts_with("Ok("))
 }

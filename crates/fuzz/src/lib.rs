@@ -1,10 +1,9 @@
-//! The bodies of the fuzz targets in `fuzz/`, as functions that tests call as well.
+//! The fuzz targets in `fuzz/`, as functions that tests can also call.
 //!
-//! Each reads bytes as the product would read them from outside, and panics where the reader
-//! breaks a promise: that it returns at all, and that the way the bytes are cut into pieces
-//! changes nothing. It returns whether the bytes were accepted.
+//! Each parses untrusted bytes as the product does, and panics if an invariant is violated, for
+//! example if the result depends on how the bytes are split. It returns whether they are valid.
 
-// A broken promise is a finding, and a panic is how a fuzzer hears of it.
+// Fuzzers detect violated invariants as panics.
 #![allow(clippy::panic)]
 
 mod cypher;
@@ -21,7 +20,7 @@ pub use segment::segment;
 pub use transcript::transcript;
 pub use wire::wire;
 
-/// A target: its name in `fuzz/fuzz_targets` and `fuzz/corpus`, and its function.
+/// The name of a target in `fuzz/fuzz_targets` and `fuzz/corpus`, and its function.
 pub type Target = (&'static str, fn(&[u8]) -> bool);
 
 /// All targets.

@@ -5,14 +5,15 @@ use isolate::InWorker;
 use isolith_segment::storage::Disk;
 use isolith_segment::text::{Analyzer, Keywords, TextSegment};
 use isolith_segment::{
-    Container, ContainerWriter, GraphSegment, Kind, Scratch, SegmentError, VectorSegment,
+    Container, ContainerWriter, GraphSegment, SearchBuffers, SegmentError, SegmentKind,
+    VectorSegment,
 };
 use tempfile::TempDir;
 
-/// What starts an input of which only the sections are given: see [`segment`].
+/// Prefix of inputs that consist only of sections: see [`segment`].
 const SECTIONS: &[u8] = b"SECTIONS";
 
-/// The names of sections, by their numbers in an input.
+/// The names of sections, by their number in an input.
 const NAMES: [&str; 14] = [
     "parameters",
     "vectors",
@@ -30,22 +31,22 @@ const NAMES: [&str; 14] = [
     "in.edges",
 ];
 
-/// Segment files: the bytes of one, or, after the bytes `SECTIONS`, a byte for its kind (`v` or
-/// `g`) and sections (number of the name, length in two bytes, content) that are written to a
-/// file with the right checksums.
+/// Segments. The input is the bytes of a file; or, after the bytes `SECTIONS`, a byte for the kind
+/// (`v` or `g`) and sections (number of the name, length in two bytes, content), which are written
+/// to a file with correct checksums.
 pub fn segment(data: &[u8]) -> bool {
-    let folder = TempDir::new().expect("a folder can be created here");
+    let folder = TempDir::new().expect("a temporary folder can be created");
     let file = match data.strip_prefix(SECTIONS) {
         Some(sections) => write_sections(folder.path(), sections),
         None => write_bytes(folder.path(), data).map_err(drop),
     };
     let Ok(file) = file else { return false };
-    for kind in [Kind::Vector, Kind::Text, Kind::Graph] {
+    for kind in [SegmentKind::Vector, SegmentKind::Text, SegmentKind::Graph] {
         if let Ok(container) = Container::open(&file, kind, None, InWorker::in_process()) {
-            let is_sound = container.verify().is_ok();
+            let is_intact = container.verify().is_ok();
             for (name, range) in container.sections() {
                 let read = container.bytes(range).is_ok();
-                assert!(read || !is_sound, "section {name:?} of a sound file cannot be read");
+                assert!(read || !is_intact, "cannot read section {name:?} of an intact file");
             }
         }
     }
@@ -58,11 +59,11 @@ fn write_bytes(folder: &Path, data: &[u8]) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-/// Sections that are there twice, or that have no name, are refused.
+/// Fails if a section is a duplicate or has an unknown number.
 fn write_sections(folder: &Path, data: &[u8]) -> Result<PathBuf, ()> {
     let (kind, mut rest) = match data {
-        [b'v', rest @ ..] => (Kind::Vector, rest),
-        [b'g', rest @ ..] => (Kind::Graph, rest),
+        [b'v', rest @ ..] => (SegmentKind::Vector, rest),
+        [b'g', rest @ ..] => (SegmentKind::Graph, rest),
         _ => return Err(()),
     };
     let disk = Disk::new(folder);
@@ -84,9 +85,9 @@ fn use_vectors(file: &Path) -> Result<(), SegmentError> {
     segment.sum()?;
     let mut query = vec![0.5; segment.dimension()];
     query[0] = 1.0;
-    for want in [1, 10] {
-        segment.search(&query, want, None, None, &mut Scratch::default())?;
-        segment.search_all(&query, want, None, None, &mut Scratch::default())?;
+    for limit in [1, 10] {
+        segment.search(&query, limit, None, None, &mut SearchBuffers::default())?;
+        segment.search_all(&query, limit, None, None, &mut SearchBuffers::default())?;
     }
     segment.verify()
 }

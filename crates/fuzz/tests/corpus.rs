@@ -1,4 +1,4 @@
-//! Every input of the corpus goes through its fuzz target, on stable and without a fuzzer.
+//! Runs the fuzz targets on the corpus, on stable Rust and without a fuzzer.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -16,17 +16,16 @@ fn names_in(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// An input is called `valid-…` if its target must accept it and `damaged-…` if it must not.
-/// Any other must not break a promise, and that is all.
+/// A target must accept inputs named `valid-…`, reject `damaged-…`, and not panic on any.
 #[test]
-fn the_corpus_keeps_every_promise() {
+fn targets_accept_valid_inputs_and_reject_damaged_ones() {
     for (target, run) in TARGETS {
         let folder = fuzz_folder().join("corpus").join(target);
         let (mut valid, mut damaged) = (0, 0);
         for name in names_in(&folder) {
             let accepted = run(&fs::read(folder.join(&name)).unwrap());
             let (is_valid, is_damaged) = (name.starts_with("valid-"), name.starts_with("damaged-"));
-            assert!(accepted || !is_valid, "{target} refuses {name}");
+            assert!(accepted || !is_valid, "{target} rejects {name}");
             assert!(!accepted || !is_damaged, "{target} accepts {name}");
             valid += usize::from(is_valid);
             damaged += usize::from(is_damaged);

@@ -77,7 +77,7 @@ impl Clause {
 pub(crate) struct Projection {
     pub(crate) distinct: bool,
     pub(crate) star: bool,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<ProjectionItem>,
     pub(crate) order: Vec<(Expr, bool)>,
     pub(crate) skip: Option<Expr>,
     pub(crate) limit: Option<Expr>,
@@ -86,7 +86,7 @@ pub(crate) struct Projection {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct ProjectionItem {
     pub(crate) expr: Expr,
     pub(crate) alias: Option<Name>,
 }

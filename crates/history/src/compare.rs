@@ -67,10 +67,9 @@ impl Comparison<'_> {
             let file = self.listing.file(*first);
             if file.folder == folder {
                 match theirs.find(&file.name, false) {
-                    LookupResult::Found(it) if it.oid == file.id && it.mode.kind() == file.kind => {
-                    }
-                    LookupResult::Found(_) | LookupResult::Absent => found.differing.push(*first),
-                    LookupResult::Unknown => found.unknown.push(*first),
+                    EntryLookup::Found(it) if it.oid == file.id && it.mode.kind() == file.kind => {}
+                    EntryLookup::Found(_) | EntryLookup::Absent => found.differing.push(*first),
+                    EntryLookup::Unknown => found.unknown.push(*first),
                 }
                 rest = &rest[1..];
                 continue;
@@ -82,10 +81,10 @@ impl Comparison<'_> {
             let count = rest.partition_point(|number| *number < its.end);
             let (inside, after) = rest.split_at(count);
             match (ours.find(&its.name, true), theirs.find(&its.name, true)) {
-                (LookupResult::Found(our), LookupResult::Found(their)) => {
+                (EntryLookup::Found(our), EntryLookup::Found(their)) => {
                     self.folder(inner, inside, our.oid, their.oid, found)?;
                 }
-                (_, LookupResult::Absent) => found.differing.extend(inside),
+                (_, EntryLookup::Absent) => found.differing.extend(inside),
                 _ => found.unknown.extend(inside),
             }
             rest = after;
@@ -99,7 +98,7 @@ struct TreeLookup<'a> {
     entries: Peekable<TreeRefIter<'a>>,
 }
 
-enum LookupResult<'a> {
+enum EntryLookup<'a> {
     Found(EntryRef<'a>),
     Absent,
     /// The tree is damaged before the entry's position.
@@ -111,18 +110,18 @@ impl<'a> TreeLookup<'a> {
         Self { entries: entries.peekable() }
     }
 
-    fn find(&mut self, name: &str, is_folder: bool) -> LookupResult<'a> {
+    fn find(&mut self, name: &str, is_folder: bool) -> EntryLookup<'a> {
         loop {
             let entry = match self.entries.peek() {
                 Some(Ok(entry)) => *entry,
-                Some(Err(_)) => return LookupResult::Unknown,
-                None => return LookupResult::Absent,
+                Some(Err(_)) => return EntryLookup::Unknown,
+                None => return EntryLookup::Absent,
             };
             let is_tree = entry.mode.is_tree();
             match name_order(entry.filename, is_tree, name.as_bytes(), is_folder) {
                 Ordering::Less => drop(self.entries.next()),
-                Ordering::Equal => return LookupResult::Found(entry),
-                Ordering::Greater => return LookupResult::Absent,
+                Ordering::Equal => return EntryLookup::Found(entry),
+                Ordering::Greater => return EntryLookup::Absent,
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::{MAX_DEPTH, MAX_FILES, MAX_PATH_BYTES};
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     files: Vec<File>,
-    folders: Vec<Folder>,
+    folders: Vec<TreeFolder>,
     path_bytes: usize,
     /// The number of folders that could not be read.
     pub(crate) gaps: u64,
@@ -25,7 +25,7 @@ pub(crate) struct File {
 }
 
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct TreeFolder {
     pub(crate) name: Box<str>,
     /// Its path in answers, with a trailing slash unless it is empty.
     path: String,
@@ -82,7 +82,7 @@ impl Listing {
     }
 
     /// The subfolder of `folder` that contains a file, directly or indirectly.
-    pub(crate) fn folder_with(&self, folder: usize, file: u32) -> Option<(usize, &Folder)> {
+    pub(crate) fn folder_with(&self, folder: usize, file: u32) -> Option<(usize, &TreeFolder)> {
         let inside = &self.folders[folder].folders;
         let place = inside.partition_point(|number| self.folders[*number].end <= file);
         inside.get(place).map(|number| (*number, &self.folders[*number]))
@@ -134,7 +134,7 @@ impl Listing {
     }
 
     fn begin_folder(&mut self, name: &str, path: String) -> usize {
-        self.folders.push(Folder { name: name.into(), path, end: 0, folders: Vec::new() });
+        self.folders.push(TreeFolder { name: name.into(), path, end: 0, folders: Vec::new() });
         self.folders.len() - 1
     }
 

@@ -74,7 +74,7 @@ pub fn last_changes(
         Err(NoListing::Unreadable) => return Err(damaged("tree", &newest.tree)),
     };
     let comparison = Comparison { objects: &objects, listing: &listing, clock: &clock };
-    Ok(Walk::new(&comparison).run(newest))
+    Ok(HistoryWalk::new(&comparison).run(newest))
 }
 
 /// The components of `below`.
@@ -91,7 +91,7 @@ fn components(below: &str) -> Result<Vec<&str>, HistoryError> {
 /// So all lists of files together are no longer than the listing, however many branches there
 /// are. The order of commits does not affect the result, but going from new to old joins the
 /// files of several branches where the branches start.
-struct Walk<'a> {
+struct HistoryWalk<'a> {
     comparison: &'a Comparison<'a>,
     pending: BTreeMap<(i64, ObjectId), PendingCommit>,
     history: History,
@@ -103,7 +103,7 @@ struct PendingCommit {
     files: Vec<u32>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> HistoryWalk<'a> {
     fn new(comparison: &'a Comparison<'a>) -> Self {
         let history = History { gaps: comparison.listing.gaps, ..History::default() };
         Self { comparison, pending: BTreeMap::new(), history }

@@ -25,7 +25,7 @@ pub enum CallError {
     #[error("cannot answer the job: {0}")]
     Unanswerable(String),
     /// The pool's queue is full.
-    #[error("the queue for {role} workers is full ({waiting} jobs)")]
+    #[error("the queue for {role} workers is full ({waiting} waiting)")]
     QueueFull {
         /// The pool's role.
         role: &'static str,

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::linux::files::RuledFolder;
+use crate::linux::limits;
 use crate::sandbox::Sandbox;
 use crate::wire::Progress;
 use crate::worker::Link;
@@ -72,6 +73,7 @@ pub struct Context<'a> {
     /// Set for a [`Files::Folder`](crate::Files::Folder) sandbox.
     pub(crate) folder: Option<&'a RuledFolder>,
     pub(crate) passed_on: AtomicBool,
+    pub(crate) cpu_limited: AtomicBool,
     pub(crate) cancelled_job: &'a AtomicU64,
     pub(crate) job: u64,
     pub(crate) attempt: u32,
@@ -118,6 +120,18 @@ impl Context<'_> {
         self.passed_on.store(true, Ordering::Relaxed);
     }
 
+    /// Ends this worker if the job uses more than this much further CPU time, to the second. That
+    /// is a crash (SIGXCPU). Each call replaces the limit, and the end of the job lifts it.
+    ///
+    /// A deadline has to allow for a busy machine; this limit does not, so it finds a job that
+    /// loops for ever sooner. It has no effect outside of workers.
+    pub fn limit_cpu(&self, more: Duration) {
+        // Without the limit, the deadline still holds.
+        if self.link.is_some() && limits::limit_cpu(Some(more)).is_ok() {
+            self.cpu_limited.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Reports progress to the caller. Cheap to call often: most calls are not sent.
     pub fn progress(&self, done: u64, total: Option<u64>, note: impl Into<String>) {
         if let Some(link) = self.link {
@@ -151,6 +165,7 @@ impl Context<'static> {
             link: None,
             folder: None,
             passed_on: AtomicBool::new(false),
+            cpu_limited: AtomicBool::new(false),
             cancelled_job: &NONE,
             job,
             attempt: 0,

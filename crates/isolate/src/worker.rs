@@ -188,6 +188,7 @@ impl<R: Role> Worker<R> {
             link: Some(&self.link),
             folder: self.folder.as_ref(),
             passed_on: AtomicBool::new(false),
+            cpu_limited: AtomicBool::new(false),
             cancelled_job: &self.cancelled_job,
             job,
             attempt,
@@ -199,6 +200,10 @@ impl<R: Role> Worker<R> {
         let outcome = catch(|| role.handle(request, &context));
         let ran = context.started.elapsed();
         let passed_on = context.passed_on.load(Ordering::Relaxed);
+        if context.cpu_limited.load(Ordering::Relaxed) {
+            // Lifting a limit within the hard limit cannot fail.
+            let _ = limits::limit_cpu(None);
+        }
         // Close the job's descriptors before anyone learns that it is done.
         drop(frame);
         match outcome {

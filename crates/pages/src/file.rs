@@ -10,7 +10,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64};
 
 use crate::checksum::{RESERVED, is_sealed, is_unsealed, seal, unseal};
 use crate::damage::{DamageKind, DatabasePart, PageDamage, note};
-use crate::log::{LogState, big_endian};
+use crate::log::{LogWrites, big_endian};
 use crate::shim::Checking;
 
 /// The size of the header of a database file.
@@ -31,7 +31,7 @@ pub(crate) struct FileState {
     part: DatabasePart,
     checking: Checking,
     sealing: Sealing,
-    log: LogState,
+    log: LogWrites,
     /// The number of pages in the database when this connection last read or wrote the first
     /// page. Shared by the file and its log.
     pages: Arc<AtomicU32>,
@@ -366,7 +366,7 @@ pub(crate) unsafe fn finish(
         DatabasePart::File => sealing_of(real),
         DatabasePart::Log => Sealing::Off,
     };
-    let (log, scratch) = (LogState::default(), Vec::new());
+    let (log, scratch) = (LogWrites::default(), Vec::new());
     let state = Box::new(FileState { real, part, checking, sealing, log, pages, scratch });
     // SAFETY: nobody else uses the file yet.
     unsafe {

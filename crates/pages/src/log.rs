@@ -13,7 +13,7 @@ pub(crate) const FRAME_HEADER_BYTES: u64 = 24;
 
 /// The writes to the log through this file.
 #[derive(Debug, Default)]
-pub(crate) struct LogState {
+pub(crate) struct LogWrites {
     /// The end of the frame header that was written last.
     header_end: Option<u64>,
     /// From this frame on, checksums do not match the pages: the current transaction has
@@ -21,7 +21,7 @@ pub(crate) struct LogState {
     mismatched_from: Option<u64>,
 }
 
-impl LogState {
+impl LogWrites {
     pub(crate) fn note_write(&mut self, length: usize, offset: sqlite3_int64) {
         let (Ok(length), Ok(offset)) = (u64::try_from(length), u64::try_from(offset)) else {
             return;

@@ -1,5 +1,6 @@
 #![allow(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
@@ -39,7 +40,7 @@ pub fn scan(
     // SAFETY: as above; this is a different file.
     let log = unsafe { file::state(log) }.map(|state| state.real);
     let length = real.length().ok_or_else(|| failure(ffi::SQLITE_IOERR_FSTAT))?;
-    let mut scan = Scan { real, log, page_size, length, verified: 0 };
+    let mut scan = Scan { real, log, page_size, length, verified: 0, in_log: OnceCell::new() };
     scan.run(go_on, found)?;
     Ok(Some(scan.verified))
 }
@@ -50,6 +51,10 @@ struct Scan {
     page_size: usize,
     length: u64,
     verified: u64,
+    /// The pages in the log, read when the first page does not match. One read is enough: while
+    /// the caller holds its read transaction, only pages that were in the log before are copied
+    /// into the file.
+    in_log: OnceCell<HashSet<u32>>,
 }
 
 impl Scan {
@@ -88,7 +93,7 @@ impl Scan {
             return None;
         }
         self.verified += 1;
-        if is_sealed(page, number) || self.in_log().contains(&number) {
+        if is_sealed(page, number) || self.is_in_log(number) {
             return None;
         }
         // It may have been written back from the log just now.
@@ -102,9 +107,12 @@ impl Scan {
         Some(PageDamage { page: number, part: DatabasePart::File, fault })
     }
 
-    /// The pages that committed transactions have left in the log. Needed only for pages that
-    /// do not match, hence rarely.
-    fn in_log(&self) -> HashSet<u32> {
+    fn is_in_log(&self, page: u32) -> bool {
+        self.in_log.get_or_init(|| self.pages_in_log()).contains(&page)
+    }
+
+    /// The pages that committed transactions have left in the log.
+    fn pages_in_log(&self) -> HashSet<u32> {
         let (mut pages, mut committed) = (Vec::new(), 0);
         let Some((log, salt)) = self.log.and_then(|log| Some((log, salt_of(log)?))) else {
             return HashSet::new();

@@ -246,6 +246,40 @@ fn every_damaged_page_is_reported_and_none_is_read() {
     assert!(noticed_by_reading > pages / 2, "{noticed_by_reading} of {pages}");
 }
 
+/// After the first damaged page, the log is made unreadable: pages that are in it are still
+/// skipped, because they are known.
+#[test]
+fn the_log_is_read_once_however_many_pages_are_damaged() {
+    let database = TestDatabase::new();
+    database.filled();
+    let db = database.open(Checking::Every);
+    db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
+    db.execute("UPDATE item SET data = zeroblob(length(data)) WHERE id > 200", []).unwrap();
+    let log = std::fs::read(database.log()).unwrap();
+    let in_log = |page: u32| {
+        let mut frames = log[32..].chunks(PAGE as usize + 24);
+        frames.any(|frame| frame[..4] == page.to_be_bytes())
+    };
+    let pages = std::fs::metadata(database.path()).unwrap().len() / PAGE;
+    let (logged, others): (Vec<u32>, Vec<u32>) = (2..=pages as u32).partition(|page| in_log(*page));
+    assert!(logged.len() > 50 && others.len() > 50, "{} and {}", logged.len(), others.len());
+    assert!(others[0] < logged[logged.len() - 50]);
+    for page in 2..=pages {
+        flip(&database.path(), page * PAGE - 1, 0);
+    }
+
+    let mut found = Vec::new();
+    scan(&db, &mut || true, &mut |damage| {
+        if found.is_empty() {
+            std::fs::write(database.log(), vec![0; log.len()]).unwrap();
+        }
+        found.push(damage.page);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(found, others);
+}
+
 #[test]
 fn damage_in_the_first_page_is_detected_except_in_its_reserved_size() {
     let database = TestDatabase::new();

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use isolith_types::{Code, Failure, Hint};
+use isolith_types::{Code, Failure, Hint, counted};
 
 use crate::state::{CODE_COLLECTION, MEMORY_COLLECTION};
 
@@ -219,7 +219,7 @@ pub enum StoreError {
         asked: String,
     },
     /// Records with these ids already exist, with different content.
-    #[error("{count} ids already exist with different content: {}", listed(ids))]
+    #[error("{} already in use with different content: {}", counted(*count, "id"), listed(ids))]
     IdsExist {
         /// The number of such ids.
         count: u64,
@@ -363,13 +363,6 @@ fn processes(holders: &[u32]) -> String {
             let list: Vec<_> = many.iter().map(u32::to_string).collect();
             format!("processes {}", list.join(", "))
         }
-    }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
     }
 }
 

@@ -5,9 +5,9 @@ use isolith_types::{Definition, DefinitionKind, FileGraph, Manifest};
 /// A lookup in a project, whether it found something or not, as a hash. Different lookups may
 /// collide, which costs only time. Hashes are stored, so the function must never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(pub u32);
+pub struct LookupKey(pub u32);
 
-impl Key {
+impl LookupKey {
     /// A lookup of the file at a path.
     pub fn file(path: &str) -> Self {
         Self::of("file:", path)
@@ -46,6 +46,8 @@ pub fn module_keys(path: &str, graph: &FileGraph) -> Vec<String> {
         all.into_iter().map(|name| format!("{kind}:{name}")).collect()
     };
     match graph.language.as_str() {
+        // Nothing imports a notebook.
+        _ if file.ends_with(".ipynb") => Vec::new(),
         "python" if stem == "__init__" => {
             let package = folder.rsplit('/').next().unwrap_or(folder);
             vec![format!("python:{package}")]
@@ -77,18 +79,18 @@ pub fn changed_keys(
     path: &str,
     before: Option<&FileGraph>,
     after: Option<&FileGraph>,
-) -> BTreeSet<Key> {
+) -> BTreeSet<LookupKey> {
     let mut keys = BTreeSet::new();
     if !same_surface(before, after) {
-        keys.insert(Key::file(path));
+        keys.insert(LookupKey::file(path));
     }
     let modules = |graph: Option<&FileGraph>| -> BTreeSet<String> {
         graph.map(|graph| module_keys(path, graph)).into_iter().flatten().collect()
     };
     let (old, new) = (modules(before), modules(after));
-    keys.extend(old.symmetric_difference(&new).map(|module| Key::module(module)));
+    keys.extend(old.symmetric_difference(&new).map(|module| LookupKey::module(module)));
     let (old, new) = (ids_by_name(before), ids_by_name(after));
-    keys.extend(old.symmetric_difference(&new).map(|(name, ..)| Key::name(name)));
+    keys.extend(old.symmetric_difference(&new).map(|(name, ..)| LookupKey::name(name)));
     keys
 }
 

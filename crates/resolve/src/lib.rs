@@ -4,7 +4,7 @@
 //! them into edges, one file at a time, and sees other files only through [`Project`]. It reads
 //! no file, opens no database and parses nothing.
 //!
-//! Lookups are recorded as [`Key`]s, including those that found nothing. A file must be resolved
+//! Lookups are recorded as [`LookupKey`]s, including those that found nothing. A file must be resolved
 //! again if and only if one of its keys is among the [`changed_keys`] of another file.
 //!
 //! [`FileGraph`]: isolith_types::FileGraph
@@ -21,7 +21,7 @@ mod steps;
 mod tests;
 
 pub use edges::resolve;
-pub use keys::{Key, changed_keys, module_keys};
+pub use keys::{LookupKey, changed_keys, module_keys};
 pub use outline::Outline;
 
 use std::sync::Arc;
@@ -47,5 +47,5 @@ pub struct Resolution {
     /// Sorted, without duplicates.
     pub edges: Vec<CodeEdge>,
     /// The lookups in other files, sorted, without duplicates.
-    pub keys: Vec<Key>,
+    pub keys: Vec<LookupKey>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use isolith_types::{CodeNode, Definition, DefinitionKind, FastMap, FastSet};
 
 use crate::modules::Located;
-use crate::{Key, Outline, Project};
+use crate::{LookupKey, Outline, Project};
 
 /// A project as one file sees it. Lookups are cached, and recorded as keys.
 pub(crate) struct ProjectView<'p> {
@@ -15,7 +15,7 @@ pub(crate) struct ProjectView<'p> {
     /// By the importing file, and the module's name there.
     modules: RefCell<FastMap<u32, FastMap<String, Module>>>,
     named: RefCell<FastMap<String, NameLookup>>,
-    keys: RefCell<FastSet<Key>>,
+    keys: RefCell<FastSet<LookupKey>>,
 }
 
 /// The location of a module, and the rest of the name, to be looked up inside it.
@@ -64,7 +64,7 @@ impl<'p> ProjectView<'p> {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
         }
-        self.keys.borrow_mut().insert(Key::file(path));
+        self.keys.borrow_mut().insert(LookupKey::file(path));
         let found = self.project.file(path);
         let mut files = self.files.borrow_mut();
         let number = files.len() as u32 + 1;
@@ -92,7 +92,7 @@ impl<'p> ProjectView<'p> {
 
     /// The files of a module, by a name from [`crate::module_keys`].
     pub(crate) fn files_of_module(&self, module: &str) -> Arc<[String]> {
-        self.keys.borrow_mut().insert(Key::module(module));
+        self.keys.borrow_mut().insert(LookupKey::module(module));
         self.project.files_of_module(module)
     }
 
@@ -103,7 +103,7 @@ impl<'p> ProjectView<'p> {
             Some(NameLookup::MoreThan(many)) if max <= *many => return None,
             _ => {}
         }
-        self.keys.borrow_mut().insert(Key::name(name));
+        self.keys.borrow_mut().insert(LookupKey::name(name));
         let nodes = self.project.definitions_named(name, max);
         let (known, found) = match nodes {
             None => (NameLookup::MoreThan(max), None),
@@ -125,8 +125,8 @@ impl<'p> ProjectView<'p> {
     }
 
     /// The keys of all lookups, sorted.
-    pub(crate) fn into_keys(self) -> Vec<Key> {
-        let mut keys: Vec<Key> = self.keys.into_inner().into_iter().collect();
+    pub(crate) fn into_keys(self) -> Vec<LookupKey> {
+        let mut keys: Vec<LookupKey> = self.keys.into_inner().into_iter().collect();
         keys.sort_unstable();
         keys
     }

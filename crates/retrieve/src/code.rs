@@ -1,5 +1,4 @@
-//! The code that answers a question: candidates by words and by meaning, ranked by
-//! file and chunk.
+//! Code search: candidates by keywords, vectors and definitions, ranked by `isolith-search`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,35 +7,36 @@ use isolate::Context;
 use isolith_embed::{Model, model_name};
 use isolith_protocol::{
     ChunkFilter as StoredFilter, CodeFound, CodeScope, CollectionState, FileState, FoundChunk,
-    SearchCode, Searched, StoreError, StoredChunk,
+    FoundPlace, SearchCode, Searched, StoreError, StoredChunk,
 };
 use isolith_search::{
-    Candidate, Definition, FileFacts, Mode, Phrase, Question, Ranked, Role, rank, roles,
+    CandidateFile, ChunkCandidate, CodeQuery, FileRole, Fit, IdentifierDefinition, Phrase,
+    RankedChunk, SearchMode, file_roles, is_exact_match, rank_chunks,
 };
 use isolith_segment::exact::floats;
-use isolith_segment::text::{Analyzer, FieldWeight, Keywords as Words, field};
+use isolith_segment::text::{Analyzer, FieldWeight, Keywords, field};
 use isolith_store::Snapshot;
 use isolith_types::{Degraded, Hint};
 
-use crate::keywords::Keywords;
+use crate::keywords::KeywordSearch;
 use crate::segments::Segments;
 use crate::tail::Tails;
-use crate::vectors::{Nearest, dot};
+use crate::vectors::{VectorSearch, dot};
 
-/// Chunks that are looked at on either side before files are ranked.
-const CANDIDATES: u32 = 200;
+/// Minimum number of candidates by keywords, and by vectors. The evidence of a report is spread
+/// over more chunks.
+const MIN_CANDIDATES: u32 = 200;
+const MIN_REPORT_CANDIDATES: u32 = 1000;
 
-/// Chunks that are looked at for the definitions of one name.
-const DEFINING: u32 = 200;
+/// Maximum number of chunks that may define one identifier.
+const MAX_DEFINING: u32 = 200;
 
-/// Chunks in which the query's words are looked for as they stand: those with at least this
-/// share of the best keyword score, and at most so many.
-const PHRASE_SCORE: f32 = 0.4;
-const PHRASE_CHUNKS: usize = 48;
+/// The phrase is compared with chunks that have at least this share of the best keyword score.
+const MIN_PHRASE_SCORE: f32 = 0.4;
+const MAX_PHRASE_CHUNKS: usize = 48;
 
-/// The share of a question's square that has to be left once it is set apart; below, it
-/// is what rounding left.
-const LEAST_APART: f32 = 1e-6;
+/// Minimum share of a query vector's squared length without the mean; less is a rounding error.
+const MIN_REMAINDER: f32 = 1e-6;
 
 pub(crate) struct CodeSearch<'a, 's> {
     pub(crate) snapshot: &'a Snapshot<'s>,
@@ -46,76 +46,83 @@ pub(crate) struct CodeSearch<'a, 's> {
     pub(crate) context: &'a Context<'a>,
 }
 
-/// Chunks by row, as the truth has them, and their files.
+/// Chunks by row, and their files.
 #[derive(Default)]
-struct Loaded {
+struct LoadedChunks {
     chunks: HashMap<u64, StoredChunk>,
     files: Vec<FileState>,
-    /// The place of a file's number in `files`.
-    places: HashMap<u64, u32>,
+    /// Indexes in `files`, by file id.
+    file_indexes: HashMap<u64, u32>,
 }
 
-/// What found each row: words, meaning, or neither if it is there for its name.
-struct Scores(BTreeMap<u64, (f32, f32)>);
-
-impl Scores {
-    fn of(
-        by_words: &[(u64, f32)],
-        by_meaning: &[(u64, f32)],
-        by_name: impl Iterator<Item = u64>,
-    ) -> Self {
-        let mut scores: BTreeMap<u64, (f32, f32)> = BTreeMap::new();
-        by_words.iter().for_each(|(row, score)| scores.entry(*row).or_default().0 = *score);
-        by_meaning.iter().for_each(|(row, score)| scores.entry(*row).or_default().1 = *score);
-        for row in by_name {
-            scores.entry(row).or_default();
-        }
-        Self(scores)
+/// Keyword and vector score of each row; both 0 for rows found only by a definition.
+fn merge_scores(
+    by_keywords: &[(u64, f32)],
+    by_vectors: &[(u64, f32)],
+    defining: impl Iterator<Item = u64>,
+) -> BTreeMap<u64, (f32, f32)> {
+    let mut scores: BTreeMap<u64, (f32, f32)> = BTreeMap::new();
+    by_keywords.iter().for_each(|(row, score)| scores.entry(*row).or_default().0 = *score);
+    by_vectors.iter().for_each(|(row, score)| scores.entry(*row).or_default().1 = *score);
+    for row in defining {
+        scores.entry(row).or_default();
     }
+    scores
 }
 
 impl CodeSearch<'_, '_> {
     pub(crate) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
             let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
-            return Ok(CodeFound { hits, degraded: None, searched, indexed: false, roots });
+            let (indexed, weak) = (false, true);
+            return Ok(CodeFound { hits, degraded: None, weak, searched, indexed, roots });
         };
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let (mode, other_model) = usable_mode(&state, query)?;
         let rows = self.rows(&state, &query.filter, &mut searched)?;
-        let question = Question::of(&query.text);
-        let by_words = match mode {
-            Mode::Vector => Vec::new(),
-            _ => self.by_words(&state, query, rows.as_deref(), &mut searched)?,
+        let code_query = CodeQuery::parse(&query.text);
+        let candidates = candidate_limit(query, &code_query);
+        let (by_keywords, keyword_fit) = match mode.uses_keywords() {
+            true => self.by_keywords(&state, query, candidates, rows.as_deref(), &mut searched)?,
+            false => (Vec::new(), 0.0),
         };
-        let by_meaning = match mode {
-            Mode::Keyword => Vec::new(),
-            _ => self.by_meaning(&state, query, rows.as_deref(), &mut searched)?,
+        let by_vectors = match mode.uses_vectors() {
+            true => self.by_vectors(&state, query, candidates, rows.as_deref(), &mut searched)?,
+            false => Vec::new(),
         };
-        let defining = self.defining(&state, &question, rows.as_deref(), &mut searched)?;
-        let mut loaded = Loaded::default();
-        let found = by_words.iter().chain(&by_meaning).map(|(row, _)| *row);
+        let defining = self.defining(&state, &code_query, rows.as_deref(), &mut searched)?;
+        let mut loaded = LoadedChunks::default();
+        let found = by_keywords.iter().chain(&by_vectors).map(|(row, _)| *row);
         loaded.load(self.snapshot, found.chain(defining.iter().map(|(row, _)| *row)))?;
-        let definitions = loaded.definitions(&defining, &question);
+        let definitions = loaded.definitions(&defining, &code_query);
         let defining = definitions.iter().map(|(row, _)| *row);
-        let found = Scores::of(&by_words, &by_meaning, defining);
-        let mut candidates = loaded.candidates(&found, query.filter.except.as_ref());
-        self.compare_phrase(&query.text, &by_words, &mut candidates)?;
-        let definitions: Vec<Definition> = definitions.into_iter().map(|(_, it)| it).collect();
-        let facts: Vec<FileFacts> = loaded.files.iter().map(facts).collect();
-        let limit = query.limit as usize;
-        let ranked =
-            rank(&question, &facts, &candidates, &definitions, &query.weights, mode, limit);
+        let scores = merge_scores(&by_keywords, &by_vectors, defining);
+        let mut candidates = loaded.candidates(&scores, query.filter.except.as_ref());
+        self.compare_phrase(&query.text, &by_keywords, &mut candidates)?;
+        let definitions: Vec<IdentifierDefinition> =
+            definitions.into_iter().map(|(_, it)| it).collect();
+        let files: Vec<CandidateFile> = loaded.files.iter().map(candidate_file).collect();
+        let (weights, limit) = (&query.weights, query.limit as usize);
+        let mut ranked =
+            rank_chunks(&code_query, &files, &candidates, &definitions, weights, mode, limit);
+        let fit = Fit {
+            keywords: keyword_fit,
+            vectors: by_vectors.first().map_or(0.0, |(_, similarity)| *similarity),
+            exact: candidates.iter().any(|it| is_exact_match(&code_query, it)),
+        };
+        fit.scale(&mut ranked, &code_query, mode);
+        let weak = ranked.is_empty() || fit.is_weak(&code_query, mode);
         let rows: Vec<u64> = ranked.iter().map(|it| candidates[it.candidate].row).collect();
         let texts = self.snapshot.chunks(&rows, true)?;
+        let row = |candidate: usize| candidates[candidate].row;
         let hits = ranked.into_iter().zip(texts);
-        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?)).collect();
+        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?, row)).collect();
         let degraded = searched.degraded().map(|why| Degraded { why, hint: None }).or(other_model);
         let roots = self.snapshot.root_places()?;
-        Ok(CodeFound { hits, degraded, searched, indexed: true, roots })
+        Ok(CodeFound { hits, degraded, weak, searched, indexed: true, roots })
     }
 
-    /// The rows that a filter leaves; none if it leaves all.
+    /// The rows that match a filter; `None` if it matches all.
     fn rows(
         &mut self,
         state: &CollectionState,
@@ -135,7 +142,7 @@ impl CodeSearch<'_, '_> {
         let tests = filter.tests;
         let mut rows = self.snapshot.code_rows(&stored, &|path, _generated| {
             globs.as_ref().is_none_or(|globs| globs.is_match(path))
-                && tests.is_none_or(|tests| roles(path).has(Role::Test) == tests)
+                && tests.is_none_or(|tests| file_roles(path).contains(FileRole::Test) == tests)
         })?;
         if let Some(name) = &filter.symbol {
             let defining = self.rows_defining(state, name, searched)?;
@@ -144,26 +151,32 @@ impl CodeSearch<'_, '_> {
         Ok(Some(rows))
     }
 
-    /// Row and score of the chunks that fit the words best.
-    fn by_words(
+    /// Rows and scores of the chunks that match the query's keywords best, and the highest score
+    /// relative to the highest possible one.
+    fn by_keywords(
         &mut self,
         state: &CollectionState,
         query: &SearchCode,
+        limit: u32,
         rows: Option<&[u64]>,
         searched: &mut Searched,
-    ) -> Result<Vec<(u64, f32)>, StoreError> {
-        let words = Words::of(Analyzer::Code, &query.text, query.weights.stem_keywords);
-        let want = CANDIDATES.max(query.limit);
-        let best = self.keywords().best(state, words, want, rows, searched)?;
-        Ok(best.into_ranked())
+    ) -> Result<(Vec<(u64, f32)>, f32), StoreError> {
+        let keywords = Keywords::of(Analyzer::Code, &query.text, query.weights.stem_keywords);
+        let (best, ranking) =
+            self.keyword_search().best_with_ranking(state, keywords, limit, rows, searched)?;
+        let best = best.into_ranked();
+        let possible: f32 = ranking.iter().flat_map(|ranking| ranking.gains()).sum();
+        let highest = best.first().map_or(0.0, |(_, score)| *score);
+        Ok((best, if possible > 0.0 { highest / possible } else { 0.0 }))
     }
 
-    /// Row and score of the chunks nearest in meaning to what sets the question apart:
-    /// how much nearer they are than chunks are on average.
-    fn by_meaning(
+    /// Rows of the chunks nearest to the query vector without the mean, and their similarity minus
+    /// that of the mean.
+    fn by_vectors(
         &mut self,
         state: &CollectionState,
         query: &SearchCode,
+        limit: u32,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, f32)>, StoreError> {
@@ -174,36 +187,35 @@ impl CodeSearch<'_, '_> {
                 None => return Ok(Vec::new()),
             },
         };
-        let mut nearest = Nearest {
+        let mut search = VectorSearch {
             snapshot: self.snapshot,
             segments: self.segments,
             tails: self.tails,
             context: self.context,
         };
-        let mut usual = 0.0;
-        if let Some(mean) = nearest.mean(state, searched)? {
-            set_apart(&mut vector, &mean, query.weights.common);
-            usual = dot(&mean, &vector) / dot(&vector, &vector).sqrt().max(f32::MIN_POSITIVE);
+        let mut baseline = 0.0;
+        if let Some(mean) = search.mean(state, searched)? {
+            remove_mean(&mut vector, &mean, query.weights.common);
+            baseline = dot(&mean, &vector) / dot(&vector, &vector).sqrt().max(f32::MIN_POSITIVE);
         }
-        let want = CANDIDATES.max(query.limit);
-        let best = nearest.best(state, vector, want, rows, searched)?;
-        let nearer = |(row, distance): (u64, f32)| (row, (1.0 - distance - usual).max(0.0));
-        Ok(best.into_ranked().into_iter().map(nearer).collect())
+        let best = search.best(state, vector, limit, rows, searched)?;
+        let score = |(row, distance): (u64, f32)| (row, (1.0 - distance - baseline).max(0.0));
+        Ok(best.into_ranked().into_iter().map(score).collect())
     }
 
-    /// Looks for the query's words as they stand, in the chunks that have most of them.
+    /// Sets the phrase scores of the candidates with the highest keyword scores.
     fn compare_phrase(
         &self,
         query: &str,
-        by_words: &[(u64, f32)],
-        candidates: &mut [Candidate<'_>],
+        by_keywords: &[(u64, f32)],
+        candidates: &mut [ChunkCandidate<'_>],
     ) -> Result<(), StoreError> {
-        let phrase = Phrase::of(query);
-        let Some(&(_, highest)) = by_words.first().filter(|_| !phrase.is_empty()) else {
+        let phrase = Phrase::parse(query);
+        let Some(&(_, highest)) = by_keywords.first().filter(|_| !phrase.is_empty()) else {
             return Ok(());
         };
-        let near = by_words.iter().take_while(|(_, score)| *score >= highest * PHRASE_SCORE);
-        let rows: Vec<u64> = near.map(|(row, _)| *row).take(PHRASE_CHUNKS).collect();
+        let best = by_keywords.iter().take_while(|(_, score)| *score >= highest * MIN_PHRASE_SCORE);
+        let rows: Vec<u64> = best.map(|(row, _)| *row).take(MAX_PHRASE_CHUNKS).collect();
         let mut shares: HashMap<u64, f32> = HashMap::with_capacity(rows.len());
         for chunk in self.snapshot.chunks(&rows, true)?.into_iter().flatten() {
             shares.insert(chunk.row, phrase.share_in(chunk.text.as_deref().unwrap_or_default()));
@@ -214,31 +226,38 @@ impl CodeSearch<'_, '_> {
         Ok(())
     }
 
-    /// Rows that may define a name that the question has, with the name's place.
+    /// Rows of chunks that may define an identifier of the query, and the identifier's index.
     fn defining(
         &mut self,
         state: &CollectionState,
-        question: &Question,
+        query: &CodeQuery,
         rows: Option<&[u64]>,
         searched: &mut Searched,
     ) -> Result<Vec<(u64, usize)>, StoreError> {
         let mut found = Vec::new();
-        for (at, name) in question.identifiers().iter().enumerate() {
-            let best = self.keywords().best(state, names(name), DEFINING, rows, searched)?;
-            found.extend(best.into_ranked().into_iter().map(|(row, _)| (row, at)));
+        for (index, name) in query.identifiers().iter().enumerate() {
+            let best = self.keyword_search().best(
+                state,
+                definition_keywords(name),
+                MAX_DEFINING,
+                rows,
+                searched,
+            )?;
+            found.extend(best.into_ranked().into_iter().map(|(row, _)| (row, index)));
         }
         Ok(found)
     }
 
-    /// The rows of chunks that define a name, ascending.
+    /// The rows of chunks that define a symbol, ascending.
     fn rows_defining(
         &mut self,
         state: &CollectionState,
         name: &str,
         searched: &mut Searched,
     ) -> Result<Vec<u64>, StoreError> {
-        let every = u32::try_from(state.records).unwrap_or(u32::MAX);
-        let best = self.keywords().best(state, names(name), every, None, searched)?;
+        let limit = u32::try_from(state.records).unwrap_or(u32::MAX);
+        let best =
+            self.keyword_search().best(state, definition_keywords(name), limit, None, searched)?;
         let rows: Vec<u64> = best.into_ranked().into_iter().map(|(row, _)| row).collect();
         let chunks = self.snapshot.chunks(&rows, false)?;
         let defines = |chunk: &StoredChunk| {
@@ -250,8 +269,8 @@ impl CodeSearch<'_, '_> {
         Ok(rows)
     }
 
-    fn keywords(&mut self) -> Keywords<'_, '_> {
-        Keywords {
+    fn keyword_search(&mut self) -> KeywordSearch<'_, '_> {
+        KeywordSearch {
             snapshot: self.snapshot,
             segments: self.segments,
             tails: self.tails,
@@ -260,27 +279,27 @@ impl CodeSearch<'_, '_> {
     }
 }
 
-/// A name as it is looked for among definitions.
-fn names(name: &str) -> Words {
-    let mut words = Words::of(Analyzer::Code, name, 0.0);
+/// Keywords that match defined symbols only.
+fn definition_keywords(name: &str) -> Keywords {
+    let mut keywords = Keywords::of(Analyzer::Code, name, 0.0);
     for at in [field::BODY, field::STEM, field::FOLDERS] {
-        words.weights.fields[at] = FieldWeight::NOTHING;
+        keywords.weights.fields[at] = FieldWeight::NOTHING;
     }
-    words
+    keywords
 }
 
-/// What can rank, and what is to be said if that is less than was asked for.
+/// Falls back to keywords if the index has vectors of another model, and says so.
 fn usable_mode(
     state: &CollectionState,
     query: &SearchCode,
-) -> Result<(Mode, Option<Degraded>), StoreError> {
+) -> Result<(SearchMode, Option<Degraded>), StoreError> {
     let known = state.model.as_deref().unwrap_or("unknown");
     match query.mode {
         _ if known == model_name() => Ok((query.mode, None)),
-        Mode::Keyword => Ok((Mode::Keyword, None)),
-        Mode::Hybrid if query.vector.is_none() => {
-            let why = format!("the index was made with the model {known}: ranked by words alone");
-            Ok((Mode::Keyword, Some(Degraded { why, hint: Some(Hint::ReembedIndex) })))
+        SearchMode::Keyword => Ok((SearchMode::Keyword, None)),
+        SearchMode::Hybrid if query.vector.is_none() => {
+            let why = format!("the index was built with model {known}: ranked by keywords only");
+            Ok((SearchMode::Keyword, Some(Degraded { why, hint: Some(Hint::ReembedIndex) })))
         }
         _ => Err(StoreError::ModelMismatch {
             name: state.name.clone(),
@@ -290,7 +309,7 @@ fn usable_mode(
     }
 }
 
-impl Loaded {
+impl LoadedChunks {
     fn load(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -304,28 +323,28 @@ impl Loaded {
         ids.sort_unstable();
         ids.dedup();
         for file in snapshot.files_by_id(&ids)?.into_iter().flatten() {
-            self.places.insert(file.id, self.files.len() as u32);
+            self.file_indexes.insert(file.id, self.files.len() as u32);
             self.files.push(file);
         }
-        let of_files = chunks.into_iter().flatten();
-        let of_files = of_files.filter(|chunk| self.places.contains_key(&chunk.file));
-        self.chunks = of_files.map(|chunk| (chunk.row, chunk)).collect();
+        let chunks = chunks.into_iter().flatten();
+        let chunks = chunks.filter(|chunk| self.file_indexes.contains_key(&chunk.file));
+        self.chunks = chunks.map(|chunk| (chunk.row, chunk)).collect();
         Ok(())
     }
 
     fn candidates(
         &self,
-        scores: &Scores,
+        scores: &BTreeMap<u64, (f32, f32)>,
         except: Option<&(u64, String, u32)>,
-    ) -> Vec<Candidate<'_>> {
-        let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(scores.0.len());
-        for (&row, &(keywords, vector)) in &scores.0 {
+    ) -> Vec<ChunkCandidate<'_>> {
+        let mut candidates: Vec<ChunkCandidate<'_>> = Vec::with_capacity(scores.len());
+        for (&row, &(keywords, vector)) in scores {
             let Some(chunk) = self.chunks.get(&row) else { continue };
-            let file = self.places[&chunk.file];
-            if except.is_some_and(|except| self.is(chunk, file, except)) {
+            let file = self.file_indexes[&chunk.file];
+            if except.is_some_and(|except| self.is_at(chunk, file, except)) {
                 continue;
             }
-            candidates.push(Candidate {
+            candidates.push(ChunkCandidate {
                 row,
                 file,
                 keywords,
@@ -333,42 +352,48 @@ impl Loaded {
                 phrase: 0.0,
                 start_line: chunk.start_line,
                 symbols: &chunk.symbols,
+                parent: chunk.parent.as_deref(),
             });
         }
         candidates
     }
 
-    /// Whether this is the chunk at a line of a file.
-    fn is(&self, chunk: &StoredChunk, file: u32, place: &(u64, String, u32)) -> bool {
+    /// Whether a chunk contains a position: root, path and line.
+    fn is_at(&self, chunk: &StoredChunk, file: u32, position: &(u64, String, u32)) -> bool {
         let file = &self.files[file as usize];
-        let (root, path, line) = place;
+        let (root, path, line) = position;
         file.root == *root
             && file.path == *path
             && (chunk.start_line..=chunk.end_line).contains(line)
     }
 
-    /// The chunks that do define a name of the question.
+    /// The definitions in the chunks found, with their rows.
     fn definitions(
         &self,
         defining: &[(u64, usize)],
-        question: &Question,
-    ) -> Vec<(u64, Definition)> {
+        query: &CodeQuery,
+    ) -> Vec<(u64, IdentifierDefinition)> {
         let mut definitions = Vec::new();
         for (row, identifier) in defining {
             let Some(chunk) = self.chunks.get(row) else { continue };
-            let name = &question.identifiers()[*identifier];
+            let name = &query.identifiers()[*identifier];
             let named =
                 chunk.symbols.iter().filter(|symbol| symbol.name.eq_ignore_ascii_case(name));
-            let file = self.places[&chunk.file];
+            let file = self.file_indexes[&chunk.file];
             definitions.extend(named.map(|symbol| {
-                (*row, Definition { file, identifier: *identifier, kind: symbol.kind })
+                (*row, IdentifierDefinition { file, identifier: *identifier, kind: symbol.kind })
             }));
         }
         definitions
     }
 
-    fn hit(&self, ranked: Ranked, chunk: StoredChunk) -> Option<FoundChunk> {
-        let file = &self.files[*self.places.get(&chunk.file)? as usize];
+    fn hit(
+        &self,
+        ranked: RankedChunk,
+        chunk: StoredChunk,
+        row: impl Fn(usize) -> u64,
+    ) -> Option<FoundChunk> {
+        let file = &self.files[*self.file_indexes.get(&chunk.file)? as usize];
         Some(FoundChunk {
             root: file.root,
             path: file.path.clone(),
@@ -382,22 +407,37 @@ impl Loaded {
             signature: chunk.signature,
             text: chunk.text.unwrap_or_default(),
             score: ranked.score,
-            why: ranked.why,
+            why: ranked.explanation,
+            also: ranked.also.into_iter().map(|it| place(&self.chunks[&row(it)])).collect(),
         })
     }
 }
 
-fn facts(file: &FileState) -> FileFacts {
-    FileFacts { path: file.path.clone(), generated: file.generated }
+fn candidate_limit(query: &SearchCode, code_query: &CodeQuery) -> u32 {
+    let min = if code_query.is_report() { MIN_REPORT_CANDIDATES } else { MIN_CANDIDATES };
+    min.max(query.limit)
 }
 
-/// As in ignore rules, a pattern without a slash means names at any depth, and one with a slash
-/// at its beginning is relative to the root.
+fn place(chunk: &StoredChunk) -> FoundPlace {
+    FoundPlace {
+        start_line: chunk.start_line,
+        end_line: chunk.end_line,
+        symbol: chunk.symbols.first().map(|symbol| symbol.name.clone()),
+    }
+}
+
+fn candidate_file(file: &FileState) -> CandidateFile {
+    CandidateFile { path: file.path.clone(), generated: file.generated }
+}
+
+/// As in ignore rules, a pattern without a slash matches names at any depth, and one that begins
+/// with a slash is relative to the root.
 fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
     if patterns.is_empty() {
         return Ok(None);
     }
-    let bad = |error: globset::Error| StoreError::Invalid(format!("the path pattern: {error}"));
+    let invalid =
+        |error: globset::Error| StoreError::Invalid(format!("invalid path pattern: {error}"));
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let is_anchored = pattern.starts_with('/');
@@ -405,24 +445,23 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
         let anywhere = format!("**/{pattern}");
         let full = if is_anchored || pattern.contains('/') { pattern } else { &anywhere };
         for pattern in [full, &format!("{full}/**")] {
-            set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(bad)?);
+            set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(invalid)?);
         }
     }
-    set.build().map(Some).map_err(bad)
+    set.build().map(Some).map_err(invalid)
 }
 
-/// Takes a share of what all chunks have in common out of a question: chunks are like each
-/// other for being code of one project, which says nothing of what is asked. A question
-/// that is about nothing else stays as it is.
-fn set_apart(question: &mut [f32], mean: &[f32], share: f32) {
-    if question.len() != mean.len() {
+/// Removes a share of the mean chunk vector's direction from a query vector: it is common to all
+/// code of the project and says nothing about the query. A vector that would vanish is kept.
+fn remove_mean(query: &mut [f32], mean: &[f32], share: f32) {
+    if query.len() != mean.len() {
         return;
     }
-    let along = share.clamp(0.0, 1.0) * dot(question, mean) / dot(mean, mean);
-    let apart = |(value, mean): (&f32, &f32)| value - along * mean;
-    let rest: Vec<f32> = question.iter().zip(mean).map(apart).collect();
-    if dot(&rest, &rest) > LEAST_APART * dot(question, question) {
-        question.copy_from_slice(&rest);
+    let along = share.clamp(0.0, 1.0) * dot(query, mean) / dot(mean, mean);
+    let remove = |(value, mean): (&f32, &f32)| value - along * mean;
+    let rest: Vec<f32> = query.iter().zip(mean).map(remove).collect();
+    if dot(&rest, &rest) > MIN_REMAINDER * dot(query, query) {
+        query.copy_from_slice(&rest);
     }
 }
 
@@ -431,15 +470,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_lose_what_all_chunks_share() {
+    fn the_mean_is_removed_by_share() {
         let mean = [0.5, 0.0, 0.0];
         for (share, expected) in
             [(0.0, [0.6, 0.8, 0.0]), (0.5, [0.3, 0.8, 0.0]), (1.0, [0.0, 0.8, 0.0])]
         {
-            let mut question = [0.6, 0.8, 0.0];
-            set_apart(&mut question, &mean, share);
-            let near = question.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
-            assert!(near, "{share}: {question:?}");
+            let mut query = [0.6, 0.8, 0.0];
+            remove_mean(&mut query, &mean, share);
+            let close = query.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(close, "{share}: {query:?}");
         }
     }
 
@@ -464,11 +503,11 @@ mod tests {
     }
 
     #[test]
-    fn questions_that_would_lose_all_stay() {
-        for (question, mean) in [([1.0, 0.0], [0.3, 0.0]), ([0.6, 0.8], [0.0, 0.0])] {
-            let mut set = question;
-            set_apart(&mut set, &mean, 1.0);
-            assert_eq!(set, question);
+    fn vectors_that_would_vanish_are_kept() {
+        for (original, mean) in [([1.0, 0.0], [0.3, 0.0]), ([0.6, 0.8], [0.0, 0.0])] {
+            let mut query = original;
+            remove_mean(&mut query, &mean, 1.0);
+            assert_eq!(query, original);
         }
     }
 }

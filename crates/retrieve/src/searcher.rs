@@ -7,68 +7,68 @@ use isolith_protocol::{
 use isolith_store::Snapshot;
 
 use crate::code::CodeSearch;
-use crate::drawers;
-use crate::keywords::Keywords;
+use crate::keywords::KeywordSearch;
 use crate::memory::MemorySearch;
 use crate::segments::Segments;
+use crate::similar_drawers::similar_drawers;
 use crate::tail::Tails;
-use crate::vectors::Nearest;
+use crate::vectors::VectorSearch;
 
 /// Searches one snapshot of a store.
 pub struct Searcher<'a, 's> {
-    /// The state of the database that answers are made of.
+    /// The database; all reads see the same state.
     pub snapshot: &'a Snapshot<'s>,
-    /// Segments that stay open from job to job.
+    /// Open segments, kept between jobs.
     pub segments: &'a mut Segments,
-    /// What is newer than the segments, kept from job to job.
+    /// Cached tails, kept between jobs.
     pub tails: &'a mut Tails,
-    /// Embeds queries.
+    /// Computes query vectors.
     pub model: Model,
-    /// The job: its deadline, and which attempt this is.
+    /// Deadline and attempt number of the job.
     pub context: &'a Context<'a>,
 }
 
 impl<'s> Searcher<'_, 's> {
-    /// Records of a collection whose vectors are nearest to the given one.
+    /// Finds the records of a collection whose vectors are nearest to the query's.
     pub fn find_nearest(&mut self, query: &FindNearest) -> Result<RecordsFound, StoreError> {
         let state = self.snapshot.collection(&query.collection)?;
-        self.nearest().run(&state, &query.vector, query.limit, query.filter.as_ref())
+        self.vector_search().run(&state, &query.vector, query.limit, query.filter.as_ref())
     }
 
-    /// Records of a collection whose documents match keywords best.
+    /// Finds the records of a collection whose documents match keywords best.
     pub fn find_keywords(&mut self, query: &FindKeywords) -> Result<RecordsFound, StoreError> {
         let state = self.snapshot.collection(&query.collection)?;
-        self.keywords().run(&state, &query.text, query.limit, query.filter.as_ref())
+        self.keyword_search().run(&state, &query.text, query.limit, query.filter.as_ref())
     }
 
-    /// Code that answers a question.
+    /// Finds and ranks chunks of code.
     pub fn search_code(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Self { snapshot, segments, tails, model, context } = self;
         CodeSearch { snapshot, segments, tails, model: *model, context }.run(query)
     }
 
-    /// Drawers that answer a question.
+    /// Finds and ranks drawers.
     pub fn search_memory(&mut self, query: &SearchMemory) -> Result<MemoryFound, StoreError> {
         let Self { snapshot, segments, tails, model, context } = self;
         MemorySearch { snapshot, segments, tails, model: *model, context }.run(query)
     }
 
-    /// Drawers that are nearly the same as a text.
+    /// Finds drawers that are near duplicates of a text.
     pub fn similar_drawers(
         &mut self,
         query: &FindSimilarDrawers,
     ) -> Result<SimilarFound, StoreError> {
         let model = self.model;
-        drawers::similar(self.nearest(), model, query)
+        similar_drawers(self.vector_search(), model, query)
     }
 
-    fn nearest(&mut self) -> Nearest<'_, 's> {
+    fn vector_search(&mut self) -> VectorSearch<'_, 's> {
         let Self { snapshot, segments, tails, context, .. } = self;
-        Nearest { snapshot, segments, tails, context }
+        VectorSearch { snapshot, segments, tails, context }
     }
 
-    fn keywords(&mut self) -> Keywords<'_, 's> {
+    fn keyword_search(&mut self) -> KeywordSearch<'_, 's> {
         let Self { snapshot, segments, tails, context, .. } = self;
-        Keywords { snapshot, segments, tails, context }
+        KeywordSearch { snapshot, segments, tails, context }
     }
 }

@@ -1,4 +1,4 @@
-//! Open segments, kept between jobs.
+//! Opens segments and keeps them open between jobs.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,35 +14,34 @@ use isolith_segment::text::TextSegment;
 use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
 use isolith_store::{Snapshot, StoreFolder};
 
-/// The segments that this worker has open, by file name: a name never changes its
-/// content.
+/// The open segments, by file name. A segment file never changes.
 pub struct Segments {
     folder: PathBuf,
     token: InWorker,
-    open: HashMap<String, Opened>,
-    /// Dead rows of open segments, as of a change number of their collection.
-    dead: HashMap<String, (u64, Arc<Bits>)>,
+    open: HashMap<String, OpenSegment>,
+    /// Deleted rows of open segments, as of a change number of their collection.
+    deleted: HashMap<String, (u64, Arc<Bits>)>,
 }
 
 #[derive(Clone)]
-enum Opened {
+enum OpenSegment {
     Vector(Arc<VectorSegment>),
     Text(Arc<TextSegment>),
     Graph(Arc<GraphSegment>),
 }
 
-/// Files kept open beyond those that the current job needs; the rest is closed, so
-/// that replaced generations give back their disk space.
-const MOST_OPEN: usize = 64;
+/// All segments are closed when this many are open, so that replaced generations release their
+/// disk space.
+const MAX_OPEN: usize = 64;
 
-/// A segment and its dead rows.
-pub(crate) struct Live<S> {
+/// An open segment and the positions of its deleted rows.
+pub(crate) struct LiveSegment<S> {
     pub(crate) file: String,
     pub(crate) segment: Arc<S>,
-    pub(crate) dead: Arc<Bits>,
+    pub(crate) deleted: Arc<Bits>,
 }
 
-/// Why a segment cannot be used.
+/// Classifies the error of a segment that cannot be used.
 pub fn damage_kind(error: &SegmentError) -> DamageKind {
     match error {
         SegmentError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -54,42 +53,42 @@ pub fn damage_kind(error: &SegmentError) -> DamageKind {
 }
 
 impl Segments {
-    /// Opens nothing yet.
+    /// For the segments of a store; opens none yet.
     pub fn in_folder(store: &Path, token: InWorker) -> Self {
         let folder = StoreFolder::new(store).segments();
-        Self { folder, token, open: HashMap::new(), dead: HashMap::new() }
+        Self { folder, token, open: HashMap::new(), deleted: HashMap::new() }
     }
 
-    /// Closes all of them, because another store is in the folder now.
-    pub fn forget(&mut self) {
+    /// Closes all segments. Required after the store in the folder was replaced.
+    pub fn clear(&mut self) {
         self.open.clear();
-        self.dead.clear();
+        self.deleted.clear();
     }
 
-    /// The vector segments of a collection; none if one of them cannot be used.
+    /// The vector segments of a collection; `None` if one of them cannot be used.
     pub(crate) fn vectors(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
         context: &Context<'_>,
         searched: &mut Searched,
-    ) -> Result<Option<Vec<Live<VectorSegment>>>, StoreError> {
+    ) -> Result<Option<Vec<LiveSegment<VectorSegment>>>, StoreError> {
         self.live(snapshot, state, Kind::Vector, context, searched, |opened| match opened {
-            Opened::Vector(segment) => Some(segment),
+            OpenSegment::Vector(segment) => Some(segment),
             _ => None,
         })
     }
 
-    /// The text segments of a collection; none if one of them cannot be used.
+    /// The text segments of a collection; `None` if one of them cannot be used.
     pub(crate) fn texts(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
         context: &Context<'_>,
         searched: &mut Searched,
-    ) -> Result<Option<Vec<Live<TextSegment>>>, StoreError> {
+    ) -> Result<Option<Vec<LiveSegment<TextSegment>>>, StoreError> {
         self.live(snapshot, state, Kind::Text, context, searched, |opened| match opened {
-            Opened::Text(segment) => Some(segment),
+            OpenSegment::Text(segment) => Some(segment),
             _ => None,
         })
     }
@@ -101,30 +100,30 @@ impl Segments {
         kind: Kind,
         context: &Context<'_>,
         searched: &mut Searched,
-        of_kind: impl Fn(Opened) -> Option<Arc<S>>,
-    ) -> Result<Option<Vec<Live<S>>>, StoreError> {
+        of_kind: impl Fn(OpenSegment) -> Option<Arc<S>>,
+    ) -> Result<Option<Vec<LiveSegment<S>>>, StoreError> {
         let Some(entries) = usable(state, kind, context, searched) else { return Ok(None) };
         let mut live = Vec::new();
         for entry in entries {
             let opened = self.opened(&entry.file, searched, |path, token| open(entry, path, token));
             let Some(opened) = opened else { return Ok(None) };
-            let dead = match self.dead(snapshot, state, entry, &opened)? {
-                Ok(dead) => dead,
+            let deleted = match self.deleted(snapshot, state, entry, &opened)? {
+                Ok(deleted) => deleted,
                 Err(error) => {
                     self.fail(&entry.file, &error, searched);
                     return Ok(None);
                 }
             };
             let Some(segment) = of_kind(opened) else { return Ok(None) };
-            live.push(Live { file: entry.file.clone(), segment, dead });
+            live.push(LiveSegment { file: entry.file.clone(), segment, deleted });
         }
         Ok(Some(live))
     }
 
-    /// Closes a segment that failed in use.
+    /// Closes a segment that failed, and reports it as damaged.
     pub(crate) fn fail(&mut self, file: &str, error: &SegmentError, searched: &mut Searched) {
         self.open.remove(file);
-        self.dead.remove(file);
+        self.deleted.remove(file);
         searched.damaged.push(Damage {
             file: file.to_owned(),
             reason: error.to_string(),
@@ -132,7 +131,7 @@ impl Segments {
         });
     }
 
-    /// The graph's segment; none if it cannot be used.
+    /// The graph segment; `None` if it cannot be used.
     pub fn graph(
         &mut self,
         entry: &GraphSegmentEntry,
@@ -140,10 +139,10 @@ impl Segments {
     ) -> Option<Arc<GraphSegment>> {
         let opened = self.opened(&entry.file, searched, |path, token| {
             let segment = GraphSegment::open(path, Some(entry.checksum), token)?;
-            Ok(Opened::Graph(Arc::new(segment)))
+            Ok(OpenSegment::Graph(Arc::new(segment)))
         });
         match opened? {
-            Opened::Graph(segment) => Some(segment),
+            OpenSegment::Graph(segment) => Some(segment),
             _ => None,
         }
     }
@@ -152,13 +151,13 @@ impl Segments {
         &mut self,
         file: &str,
         searched: &mut Searched,
-        open: impl FnOnce(&Path, InWorker) -> Result<Opened, SegmentError>,
-    ) -> Option<Opened> {
+        open: impl FnOnce(&Path, InWorker) -> Result<OpenSegment, SegmentError>,
+    ) -> Option<OpenSegment> {
         if let Some(opened) = self.open.get(file) {
             return Some(opened.clone());
         }
-        if self.open.len() >= MOST_OPEN {
-            self.forget();
+        if self.open.len() >= MAX_OPEN {
+            self.clear();
         }
         match open(&self.folder.join(file), self.token) {
             Ok(opened) => {
@@ -172,33 +171,33 @@ impl Segments {
         }
     }
 
-    /// The dead rows of a segment, as the truth knows them.
-    fn dead(
+    /// The positions of a segment's deleted rows, from the tombstones in the database.
+    fn deleted(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
         entry: &SegmentEntry,
-        opened: &Opened,
+        opened: &OpenSegment,
     ) -> Result<Result<Arc<Bits>, SegmentError>, StoreError> {
-        if let Some((change, dead)) = self.dead.get(&entry.file)
+        if let Some((change, deleted)) = self.deleted.get(&entry.file)
             && *change == state.last_change
         {
-            return Ok(Ok(Arc::clone(dead)));
+            return Ok(Ok(Arc::clone(deleted)));
         }
         let versions = snapshot.tombstones(state.id)?;
-        Ok(opened.positions_of(&versions).map(|dead| {
-            let dead = Arc::new(dead);
-            self.dead.insert(entry.file.clone(), (state.last_change, Arc::clone(&dead)));
-            dead
+        Ok(opened.positions_of(&versions).map(|deleted| {
+            let deleted = Arc::new(deleted);
+            self.deleted.insert(entry.file.clone(), (state.last_change, Arc::clone(&deleted)));
+            deleted
         }))
     }
 }
 
-impl Opened {
-    /// Where these versions, in ascending order of rows, are; not all need be here.
+impl OpenSegment {
+    /// The positions of record versions, given by ascending row; unknown versions are ignored.
     fn positions_of(&self, versions: &[(u64, u64)]) -> Result<Bits, SegmentError> {
         match self {
-            Opened::Vector(segment) => {
+            OpenSegment::Vector(segment) => {
                 let mut bits = Bits::new(segment.len());
                 for (row, change) in versions {
                     if let Some(position) = segment.position_of(*row)?
@@ -209,26 +208,26 @@ impl Opened {
                 }
                 Ok(bits)
             }
-            Opened::Text(segment) => {
+            OpenSegment::Text(segment) => {
                 let mut bits = Bits::new(segment.len());
                 segment.versions_of(versions, &mut bits)?;
                 Ok(bits)
             }
-            Opened::Graph(_) => Ok(Bits::new(0)),
+            OpenSegment::Graph(_) => Ok(Bits::new(0)),
         }
     }
 }
 
-fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<Opened, SegmentError> {
+fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<OpenSegment, SegmentError> {
     let checksum = Some(entry.checksum);
     Ok(match entry.kind {
-        Kind::Vector => Opened::Vector(Arc::new(VectorSegment::open(path, checksum, token)?)),
-        Kind::Text => Opened::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
+        Kind::Vector => OpenSegment::Vector(Arc::new(VectorSegment::open(path, checksum, token)?)),
+        Kind::Text => OpenSegment::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
     })
 }
 
-/// The segments of one kind that may be opened, if none of them is in quarantine.
-/// After a worker died of this job, it is tried without any.
+/// The segments of one kind. `None` if one is quarantined, or if the job is being retried: a
+/// segment may have crashed the previous worker.
 fn usable<'a>(
     state: &'a CollectionState,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! The tails of collections, kept between jobs: what no segment has yet.
+//! Caches the tails of collections: the records that no segment contains yet.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -8,57 +8,57 @@ use isolith_protocol::{CollectionState, StoreError};
 use isolith_segment::text::TermCounts;
 use isolith_store::{Scope, Snapshot};
 
-use crate::texts::{analyzer, for_each_text};
+use crate::indexed_text::{analyzer, for_each_text};
 
-/// Tails of more rows than this are read from the truth each time.
-const MOST_ROWS: u64 = 20_000;
+/// Longer tails are read from the database each time.
+const MAX_ROWS: u64 = 20_000;
 
-/// Collections whose tails are kept.
-const MOST_TAILS: usize = 32;
+/// Maximum number of cached collections.
+const MAX_COLLECTIONS: usize = 32;
 
-/// What is newer than the segments of each collection, kept until it changes.
+/// The tails of collections, each cached until the collection changes.
 #[derive(Default)]
 pub struct Tails {
-    vectors: HashMap<u64, (Age, Rc<Vectors>)>,
-    texts: HashMap<u64, (Age, Rc<Texts>)>,
-    sums: HashMap<u64, (Age, Rc<Vec<Part>>)>,
+    vectors: HashMap<u64, (CollectionVersion, Rc<TailVectors>)>,
+    texts: HashMap<u64, (CollectionVersion, Rc<TailTexts>)>,
+    sums: HashMap<u64, (CollectionVersion, Rc<Vec<PartialSum>>)>,
 }
 
-/// The sum of some vectors, and how many they are.
-pub(crate) type Part = (Vec<f32>, usize);
+/// The sum of some vectors, and their number.
+pub(crate) type PartialSum = (Vec<f32>, usize);
 
-/// What a kept tail is as old as: generation and last change of the collection.
-type Age = (u64, u64);
+/// Generation and last change number of a collection.
+type CollectionVersion = (u64, u64);
 
 /// The vectors of a tail, by ascending row.
 #[derive(Default)]
-pub(crate) struct Vectors {
+pub(crate) struct TailVectors {
     pub(crate) rows: Vec<u64>,
-    /// All vectors, one after the other, as the truth has them.
+    /// The vectors as stored in the database, concatenated.
     pub(crate) data: Vec<u8>,
 }
 
-/// The words of a tail, by ascending row.
+/// The terms of a tail, by ascending row.
 #[derive(Default)]
-pub(crate) struct Texts {
+pub(crate) struct TailTexts {
     pub(crate) rows: Vec<u64>,
     pub(crate) counts: Vec<TermCounts>,
 }
 
 impl Tails {
-    /// Forgets all of them, because another store is in the folder now.
-    pub fn forget(&mut self) {
+    /// Clears the cache. Required after the store in the folder was replaced.
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The vectors of a collection's tail; none if it is too long to be kept.
+    /// The vectors of a collection's tail; `None` if it is too long to cache.
     pub(crate) fn vectors(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
-    ) -> Result<Option<Rc<Vectors>>, StoreError> {
-        keep(&mut self.vectors, state, || {
-            let mut vectors = Vectors::default();
+    ) -> Result<Option<Rc<TailVectors>>, StoreError> {
+        cached(&mut self.vectors, state, || {
+            let mut vectors = TailVectors::default();
             snapshot.for_each_vector(state.id, tail_of(state), &mut |row, _, bytes| {
                 vectors.rows.push(row);
                 vectors.data.extend_from_slice(bytes);
@@ -68,35 +68,35 @@ impl Tails {
         })
     }
 
-    /// What base and delta would have kept of the vectors in the truth, for a collection whose
-    /// segments cannot be read: the next question needs it too.
+    /// The vector sums of base and delta, computed by `read` if they are not cached. For a
+    /// collection whose segments cannot be read.
     pub(crate) fn sums(
         &mut self,
         state: &CollectionState,
-        read: impl FnOnce() -> Result<Vec<Part>, StoreError>,
-    ) -> Result<Rc<Vec<Part>>, StoreError> {
-        let age = (state.generation_number(), state.last_change);
+        read: impl FnOnce() -> Result<Vec<PartialSum>, StoreError>,
+    ) -> Result<Rc<Vec<PartialSum>>, StoreError> {
+        let version = (state.generation_number(), state.last_change);
         match self.sums.get(&state.id) {
-            Some((kept, sums)) if *kept == age => Ok(Rc::clone(sums)),
+            Some((cached, sums)) if *cached == version => Ok(Rc::clone(sums)),
             _ => {
-                if self.sums.len() >= MOST_TAILS {
+                if self.sums.len() >= MAX_COLLECTIONS {
                     self.sums.clear();
                 }
                 let sums = Rc::new(read()?);
-                self.sums.insert(state.id, (age, Rc::clone(&sums)));
+                self.sums.insert(state.id, (version, Rc::clone(&sums)));
                 Ok(sums)
             }
         }
     }
 
-    /// The words of a collection's tail; none if it is too long to be kept.
+    /// The terms of a collection's tail; `None` if it is too long to cache.
     pub(crate) fn texts(
         &mut self,
         snapshot: &Snapshot<'_>,
         state: &CollectionState,
-    ) -> Result<Option<Rc<Texts>>, StoreError> {
-        keep(&mut self.texts, state, || {
-            let mut texts = Texts::default();
+    ) -> Result<Option<Rc<TailTexts>>, StoreError> {
+        cached(&mut self.texts, state, || {
+            let mut texts = TailTexts::default();
             for_each_text(snapshot, state, tail_of(state), &mut |row, _, fields| {
                 texts.rows.push(row);
                 texts.counts.push(TermCounts::of(analyzer(state), fields));
@@ -107,7 +107,7 @@ impl Tails {
     }
 }
 
-/// The rows that are in no segment.
+/// The records that no segment contains.
 pub(crate) fn tail_of(state: &CollectionState) -> Scope {
     match &state.generation {
         Some(generation) => Scope::ChangedAfter(generation.complete_to),
@@ -115,26 +115,26 @@ pub(crate) fn tail_of(state: &CollectionState) -> Scope {
     }
 }
 
-fn keep<T>(
-    kept: &mut HashMap<u64, (Age, Rc<T>)>,
+fn cached<T>(
+    cache: &mut HashMap<u64, (CollectionVersion, Rc<T>)>,
     state: &CollectionState,
     read: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<Option<Rc<T>>, StoreError> {
-    let age = (state.generation_number(), state.last_change);
-    if let Some((kept_age, tail)) = kept.get(&state.id)
-        && *kept_age == age
+    let version = (state.generation_number(), state.last_change);
+    if let Some((cached, tail)) = cache.get(&state.id)
+        && *cached == version
     {
         return Ok(Some(Rc::clone(tail)));
     }
-    kept.remove(&state.id);
+    cache.remove(&state.id);
     let rows = if state.generation.is_some() { state.unfolded } else { state.records };
-    if rows > MOST_ROWS {
+    if rows > MAX_ROWS {
         return Ok(None);
     }
-    if kept.len() >= MOST_TAILS {
-        kept.clear();
+    if cache.len() >= MAX_COLLECTIONS {
+        cache.clear();
     }
     let tail = Rc::new(read()?);
-    kept.insert(state.id, (age, Rc::clone(&tail)));
+    cache.insert(state.id, (version, Rc::clone(&tail)));
     Ok(Some(tail))
 }

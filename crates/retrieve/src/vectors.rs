@@ -1,71 +1,69 @@
-//! The records nearest to a vector: candidates from segments, the tail, exact
-//! distances from the truth.
+//! Vector search: approximate candidates from segments, exact distances from the database.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use isolate::Context;
+use isolith_fault as fault;
 use isolith_protocol::{CollectionState, Generation, RecordsFound, Searched, StoreError};
-use isolith_segment::exact::{Query, VectorProblem, floats};
+use isolith_segment::exact::{ExactQuery, VectorProblem, floats};
 use isolith_segment::{
-    Bits, Candidate, Scratch, SegmentError, VectorSegment, VectorSpec, VectorSum,
+    Bits, SearchBuffers, SegmentError, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };
 use isolith_store::{Scope, Snapshot};
 use isolith_types::Filter;
 
-use crate::best::{Best, Measured};
-use crate::segments::{Live, Segments};
-use crate::tail::{Part, Tails, tail_of};
-use isolith_fault as fault;
+use crate::segments::{LiveSegment, Segments};
+use crate::tail::{PartialSum, Tails, tail_of};
+use crate::top_rows::{RowMeasure, TopRows};
 
-/// So few matching rows are compared in the truth, without asking a segment.
-const FEW_ROWS: usize = 128;
+/// Up to this many matching rows are compared exactly, without segments.
+const MAX_EXACT_ROWS: usize = 128;
 
-/// Candidates are compared in the truth in runs of this many.
-const RESCORE_RUN: usize = 32;
+/// Candidates are compared exactly in batches of this size.
+const RESCORE_BATCH: usize = 32;
 
-pub(crate) struct Nearest<'a, 's> {
+pub(crate) struct VectorSearch<'a, 's> {
     pub(crate) snapshot: &'a Snapshot<'s>,
     pub(crate) segments: &'a mut Segments,
     pub(crate) tails: &'a mut Tails,
     pub(crate) context: &'a Context<'a>,
 }
 
-/// What is looked for.
-struct Target<'a> {
-    query: Query,
-    /// The query's vector, for segments.
+struct VectorQuery<'a> {
+    exact: ExactQuery,
+    /// The query vector, for segments.
     vector: Vec<f32>,
     /// Only these rows, in ascending order.
     rows: Option<&'a [u64]>,
 }
 
-impl Target<'_> {
+impl VectorQuery<'_> {
     fn allows(&self, row: u64) -> bool {
         self.rows.is_none_or(|rows| rows.binary_search(&row).is_ok())
     }
 
-    /// Offers a stored vector. One that is no vector cannot be told from a lost hit.
-    fn offer(&self, best: &mut Best, row: u64, vector: &[u8]) -> Result<(), StoreError> {
-        let distance = self.query.distance_bytes(vector);
-        best.offer(row, distance.map_err(|problem| unusable(row, problem))?);
+    /// Offers a stored vector. An invalid one is an error: skipping it could lose a hit.
+    fn offer(&self, best: &mut TopRows, row: u64, vector: &[u8]) -> Result<(), StoreError> {
+        let distance = self.exact.distance_bytes(vector);
+        best.offer(row, distance.map_err(|problem| invalid_vector(row, problem))?);
         Ok(())
     }
 }
 
-fn unusable(row: u64, problem: VectorProblem) -> StoreError {
-    StoreError::Invalid(format!("the vector of row {row} is unusable: {problem}"))
+fn invalid_vector(row: u64, problem: VectorProblem) -> StoreError {
+    StoreError::Invalid(format!("row {row} has an invalid vector: {problem}"))
 }
 
-/// The sums that segments keep.
-enum Sums {
-    Known(Vec<Part>),
-    /// They are of an earlier build.
-    NotKept,
-    Damaged,
+/// The vector sums stored in segments.
+enum StoredSums {
+    Complete(Vec<PartialSum>),
+    /// A segment was written before segments had sums.
+    Missing,
+    Unreadable,
 }
 
-impl Nearest<'_, '_> {
+impl VectorSearch<'_, '_> {
     pub(crate) fn run(
         &mut self,
         state: &CollectionState,
@@ -78,12 +76,12 @@ impl Nearest<'_, '_> {
         let rows = rows.transpose()?;
         let vector = floats(vector).collect();
         let best = self.best(state, vector, limit, rows.as_deref(), &mut searched)?;
-        let measured = |distance| Measured { distance: Some(distance), ..Measured::default() };
-        let hits = best.into_hits(self.snapshot, measured)?;
+        let measure = |distance| RowMeasure { distance: Some(distance), ..RowMeasure::default() };
+        let hits = best.into_hits(self.snapshot, measure)?;
         Ok(RecordsFound { hits, degraded: searched.degraded(), searched })
     }
 
-    /// The rows nearest to a vector, among these rows if any are given.
+    /// The rows nearest to a vector, only among `rows` if given.
     pub(crate) fn best(
         &mut self,
         state: &CollectionState,
@@ -91,22 +89,22 @@ impl Nearest<'_, '_> {
         limit: u32,
         rows: Option<&[u64]>,
         searched: &mut Searched,
-    ) -> Result<Best, StoreError> {
-        let want = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
-        let query = question(state, &vector)?;
-        let target = Target { query, vector, rows };
-        let mut best = Best::smallest(want);
-        match target.rows {
-            _ if want == 0 => {}
-            Some(rows) if rows.len() <= FEW_ROWS => self.compare(&target, rows, &mut best)?,
-            _ => self.search(state, &target, &mut best, searched)?,
+    ) -> Result<TopRows, StoreError> {
+        let limit = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
+        let exact = exact_query(state, &vector)?;
+        let query = VectorQuery { exact, vector, rows };
+        let mut best = TopRows::lowest(limit);
+        match query.rows {
+            _ if limit == 0 => {}
+            Some(rows) if rows.len() <= MAX_EXACT_ROWS => self.compare(&query, rows, &mut best)?,
+            _ => self.search(state, &query, &mut best, searched)?,
         }
         Ok(best)
     }
 
-    /// The mean of all vectors; none if there are no vectors, or if segments of an earlier
-    /// build do not tell. It is the same to the last bit whether segments can be read or not,
-    /// as long as they hold nothing that is dead.
+    /// The mean of all vectors; `None` if there are no vectors, or if a segment has no stored sum.
+    /// Bit for bit the same whether segments are readable or not, unless they contain deleted
+    /// rows.
     pub(crate) fn mean(
         &mut self,
         state: &CollectionState,
@@ -119,15 +117,15 @@ impl Nearest<'_, '_> {
         };
         if let Some(generation) = &state.generation {
             let parts = match self.segment_sums(state, searched)? {
-                Sums::Known(parts) => Rc::new(parts),
-                Sums::NotKept => return Ok(None),
-                Sums::Damaged => {
+                StoredSums::Complete(parts) => Rc::new(parts),
+                StoredSums::Missing => return Ok(None),
+                StoredSums::Unreadable => {
                     let snapshot = self.snapshot;
-                    self.tails.sums(state, || sums_of_truth(snapshot, state, generation))?
+                    self.tails.sums(state, || sums_from_database(snapshot, state, generation))?
                 }
             };
-            for (vectors, rows) in parts.iter() {
-                add(&mut vectors.iter().copied(), *rows);
+            for (sum, rows) in parts.iter() {
+                add(&mut sum.iter().copied(), *rows);
             }
         }
         if let Some(tail) = self.tails.vectors(self.snapshot, state)? {
@@ -142,126 +140,126 @@ impl Nearest<'_, '_> {
         &mut self,
         state: &CollectionState,
         searched: &mut Searched,
-    ) -> Result<Sums, StoreError> {
+    ) -> Result<StoredSums, StoreError> {
         let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
-        let Some(live) = live else { return Ok(Sums::Damaged) };
+        let Some(live) = live else { return Ok(StoredSums::Unreadable) };
         let mut parts = Vec::with_capacity(live.len());
         for live in live {
             match live.segment.sum() {
                 Ok(Some(sum)) => parts.push((sum, live.segment.len())),
-                Ok(None) => return Ok(Sums::NotKept),
+                Ok(None) => return Ok(StoredSums::Missing),
                 Err(error) => {
                     self.segments.fail(&live.file, &error, searched);
-                    return Ok(Sums::Damaged);
+                    return Ok(StoredSums::Unreadable);
                 }
             }
         }
-        Ok(Sums::Known(parts))
+        Ok(StoredSums::Complete(parts))
     }
 
     fn search(
         &mut self,
         state: &CollectionState,
-        target: &Target<'_>,
-        best: &mut Best,
+        query: &VectorQuery<'_>,
+        best: &mut TopRows,
         searched: &mut Searched,
     ) -> Result<(), StoreError> {
         let live = self.segments.vectors(self.snapshot, state, self.context, searched)?;
         let mut candidates = Vec::new();
         for live in live.iter().flatten() {
             fault::point("segment.search", self.context);
-            match search_segment(live, target, best.want()) {
+            match search_segment(live, query, best.limit()) {
                 Ok(found) => candidates.extend(found),
                 Err(error) => self.segments.fail(&live.file, &error, searched),
             }
         }
         if state.generation.is_some() && (live.is_none() || !searched.damaged.is_empty()) {
-            return self.scan(state.id, Scope::All, target, best);
+            return self.scan(state.id, Scope::All, query, best);
         }
-        self.tail(state, target, best)?;
+        self.tail(state, query, best)?;
         candidates.sort_unstable_by(|a, b| a.distance_at_least.total_cmp(&b.distance_at_least));
-        let dropped = self.rescore(target, &candidates, best)?;
+        let dropped = self.rescore(query, &candidates, best)?;
         if dropped && !best.is_full() {
-            // A segment offered what is dead, in the place of what is alive.
+            // A segment offered deleted rows and so may have left out others.
             best.clear();
-            return self.scan(state.id, Scope::All, target, best);
+            return self.scan(state.id, Scope::All, query, best);
         }
         Ok(())
     }
 
-    /// Compares the tail, which no segment has.
+    /// Compares all vectors of the tail.
     fn tail(
         &mut self,
         state: &CollectionState,
-        target: &Target<'_>,
-        best: &mut Best,
+        query: &VectorQuery<'_>,
+        best: &mut TopRows,
     ) -> Result<(), StoreError> {
         let Some(tail) = self.tails.vectors(self.snapshot, state)? else {
-            return self.scan(state.id, tail_of(state), target, best);
+            return self.scan(state.id, tail_of(state), query, best);
         };
-        let vectors = tail.data.chunks_exact((target.vector.len() * 4).max(1));
+        let vectors = tail.data.chunks_exact((query.vector.len() * 4).max(1));
         for (row, vector) in tail.rows.iter().zip(vectors) {
-            if target.allows(*row) {
-                target.offer(best, *row, vector)?;
+            if query.allows(*row) {
+                query.offer(best, *row, vector)?;
             }
         }
         Ok(())
     }
 
-    /// Compares all vectors of a scope, as the truth has them.
+    /// Compares all vectors of a scope in the database.
     fn scan(
         &self,
         collection: u64,
         scope: Scope,
-        target: &Target<'_>,
-        best: &mut Best,
+        query: &VectorQuery<'_>,
+        best: &mut TopRows,
     ) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         self.snapshot.for_each_vector(collection, scope, &mut |row, _, vector| {
-            if target.allows(row) {
-                outcome = target.offer(best, row, vector);
+            if query.allows(row) {
+                outcome = query.offer(best, row, vector);
             }
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         outcome
     }
 
-    /// Compares these rows, as the truth has them.
+    /// Compares the vectors of `rows` in the database.
     fn compare(
         &self,
-        target: &Target<'_>,
+        query: &VectorQuery<'_>,
         rows: &[u64],
-        best: &mut Best,
+        best: &mut TopRows,
     ) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         self.snapshot.vectors(rows, &mut |index, _, vector| {
             if outcome.is_ok() {
-                outcome = target.offer(best, rows[index], vector);
+                outcome = query.offer(best, rows[index], vector);
             }
         })?;
         outcome
     }
 
-    /// Replaces the candidates' estimates by exact distances, until none of the rest
-    /// can be better than what was found. True if a candidate was not alive.
+    /// Compares candidates exactly until no other candidate can be better than the rows found.
+    /// True if a candidate was deleted or has changed.
     fn rescore(
         &self,
-        target: &Target<'_>,
-        candidates: &[Candidate],
-        best: &mut Best,
+        query: &VectorQuery<'_>,
+        candidates: &[VectorCandidate],
+        best: &mut TopRows,
     ) -> Result<bool, StoreError> {
         let (mut offered, mut tried) = (0, 0);
-        for run in candidates.chunks(RESCORE_RUN) {
-            if best.is_full() && run[0].distance_at_least > best.last() {
+        for batch in candidates.chunks(RESCORE_BATCH) {
+            if best.is_full() && batch[0].distance_at_least > best.worst() {
                 break;
             }
-            let rows: Vec<u64> = run.iter().map(|candidate| candidate.row).collect();
+            let rows: Vec<u64> = batch.iter().map(|candidate| candidate.row).collect();
             let mut outcome = Ok(());
-            tried += run.len();
+            tried += batch.len();
             self.snapshot.vectors(&rows, &mut |index, change, vector| {
-                if change == run[index].change && outcome.is_ok() {
+                if change == batch[index].change && outcome.is_ok() {
                     offered += 1;
-                    outcome = target.offer(best, rows[index], vector);
+                    outcome = query.offer(best, rows[index], vector);
                 }
             })?;
             outcome?;
@@ -270,22 +268,22 @@ impl Nearest<'_, '_> {
     }
 }
 
-/// What base and delta would have kept of the vectors in the truth.
-fn sums_of_truth(
+/// The vector sums of base and delta, computed from the database.
+fn sums_from_database(
     snapshot: &Snapshot<'_>,
     state: &CollectionState,
     generation: &Generation,
-) -> Result<Vec<Part>, StoreError> {
+) -> Result<Vec<PartialSum>, StoreError> {
     let dimension = state.dimension.unwrap_or(0);
     let spec = VectorSpec { dimension, metric: state.metric };
     let mut parts = [(VectorSum::new(spec), 0), (VectorSum::new(spec), 0)];
     let mut outcome = Ok(());
     snapshot.for_each_vector(state.id, Scope::All, &mut |row, change, vector| {
-        // What is newer is in the tail.
+        // Newer rows are in the tail.
         if change <= generation.complete_to {
             let (sum, rows) = &mut parts[usize::from(change > generation.base_to)];
             *rows += 1;
-            outcome = sum.add_bytes(vector).map_err(|problem| unusable(row, problem));
+            outcome = sum.add_bytes(vector).map_err(|problem| invalid_vector(row, problem));
         }
         if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
@@ -297,29 +295,29 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The query, if it fits the collection.
-fn question(state: &CollectionState, vector: &[f32]) -> Result<Query, StoreError> {
-    let bad = StoreError::Invalid;
+/// Fails if the vector's dimension differs from the collection's.
+fn exact_query(state: &CollectionState, vector: &[f32]) -> Result<ExactQuery, StoreError> {
+    let invalid = StoreError::Invalid;
     if let Some(dimension) = state.dimension.filter(|it| *it as usize != vector.len()) {
         let (name, found) = (&state.name, vector.len());
-        return Err(bad(format!(
-            "{name} has vectors of {dimension} numbers, the query has {found}"
+        return Err(invalid(format!(
+            "{name} has vectors of dimension {dimension}, the query vector has dimension {found}"
         )));
     }
-    Query::new(state.metric, vector)
-        .map_err(|problem| bad(format!("the query's vector: {problem}")))
+    ExactQuery::new(state.metric, vector)
+        .map_err(|problem| invalid(format!("invalid query vector: {problem}")))
 }
 
 fn search_segment(
-    live: &Live<VectorSegment>,
-    target: &Target<'_>,
-    want: usize,
-) -> Result<Vec<Candidate>, SegmentError> {
+    live: &LiveSegment<VectorSegment>,
+    query: &VectorQuery<'_>,
+    limit: usize,
+) -> Result<Vec<VectorCandidate>, SegmentError> {
     let segment = &live.segment;
-    let mut allowed = target.rows.map(|_| Bits::new(segment.len()));
-    if let (Some(rows), Some(allowed)) = (target.rows, &mut allowed) {
+    let mut allowed = query.rows.map(|_| Bits::new(segment.len()));
+    if let (Some(rows), Some(allowed)) = (query.rows, &mut allowed) {
         segment.positions_of(rows, allowed)?;
     }
-    let dead = Some(live.dead.as_ref());
-    segment.search(&target.vector, want, allowed.as_ref(), dead, &mut Scratch::default())
+    let deleted = Some(live.deleted.as_ref());
+    segment.search(&query.vector, limit, allowed.as_ref(), deleted, &mut SearchBuffers::default())
 }

@@ -3,9 +3,8 @@ use isolith_types::Failure;
 
 use isolith_fault as fault;
 
-/// Says whether a query changes the graph, where there is no store yet whose reader could:
-/// one is created for a query that writes, and for no other. It sees the query's text, never
-/// a file.
+/// Parses a query when there is no store yet, to decide whether to create one: only queries that
+/// write need it. It cannot open any file.
 pub struct CypherCheck;
 
 impl Role for CypherCheck {
@@ -13,7 +12,7 @@ impl Role for CypherCheck {
     type Settings = ();
     /// The text of the query.
     type Request = String;
-    /// Whether it changes the graph, or what is wrong with it.
+    /// Whether the query changes the graph.
     type Reply = Result<bool, Failure>;
 
     fn warm_up((): (), _: InWorker) -> Result<Self, Refusal> {

@@ -1,12 +1,11 @@
-//! Vectors for drawers, made where they are written: asking another worker for them would
-//! cost more than they do.
+//! Embeds drawers in the writer, because calling another worker would cost more than embedding.
 
 use isolith_embed::{DIMENSION, Model, model_name};
 use isolith_protocol::{Action, AddDrawers, DrawerVectors, UpdateDrawer};
 use isolith_store::passages;
 use isolith_types::LONGEST_DRAWER;
 
-/// Makes the vectors that an action needs.
+/// Computes the vectors that an action needs.
 pub(crate) fn embed(action: &mut Action, model: Model) {
     let (texts, vectors) = match action {
         Action::AddDrawers(AddDrawers { drawers, vectors, .. }) => {
@@ -21,30 +20,30 @@ pub(crate) fn embed(action: &mut Action, model: Model) {
     *vectors = DrawerVectors {
         model: model_name().to_owned(),
         dimension: DIMENSION as u32,
-        of_drawers: texts.into_iter().map(|text| of_text(model, text)).collect(),
+        of_drawers: texts.into_iter().map(|text| embed_text(model, text)).collect(),
     };
 }
 
-/// The vectors of a text's passages, one after the other; none if nothing in it has a
-/// meaning. A passage without a vector of its own has that of the whole text.
-fn of_text(model: Model, text: &str) -> Vec<u8> {
-    // It is refused in any case.
+/// The vectors of a text's passages, concatenated; empty if the text has no words. A passage
+/// without words gets the vector of the whole text.
+fn embed_text(model: Model, text: &str) -> Vec<u8> {
+    // The store will reject it.
     if text.len() > LONGEST_DRAWER {
         return Vec::new();
     }
     let passages = passages(text);
-    let own: Vec<_> = passages.iter().map(|passage| of_passage(model, passage)).collect();
+    let own: Vec<_> = passages.iter().map(|passage| embed_passage(model, passage)).collect();
     let whole = match own.iter().all(Option::is_some) {
         true => None,
-        false => of_passage(model, text),
+        false => embed_passage(model, text),
     };
     let vectors: Option<Vec<_>> =
         own.into_iter().map(|own| own.or_else(|| whole.clone())).collect();
     vectors.unwrap_or_default().concat()
 }
 
-/// The vector of a passage: that of its text.
-pub(crate) fn of_passage(model: Model, passage: &str) -> Option<Vec<u8>> {
+/// The vector of a passage in little-endian bytes; `None` if it has no words.
+pub(crate) fn embed_passage(model: Model, passage: &str) -> Option<Vec<u8>> {
     Some(model.embed(passage)?.into_iter().flat_map(f32::to_le_bytes).collect())
 }
 
@@ -68,10 +67,10 @@ mod tests {
     }
 
     #[test]
-    fn every_passage_has_a_vector_or_the_text_has_none() {
+    fn embeds_every_passage_or_none() {
         let width = DIMENSION * 4;
         let long = "The cat sat on the mat. ".repeat(200);
-        // Marks without a letter mean nothing.
+        // Combining marks alone are not words.
         let marks = "\u{301}".repeat(2_000);
         let mixed = format!("{long}\n\n{marks}");
         let vectors = vectors_of(&["Hello there.", &long, &marks, &mixed, ""]);
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_without_a_text_needs_no_vectors() {
+    fn update_without_text_needs_no_vectors() {
         let mut action = Action::from(UpdateDrawer {
             id: String::new(),
             patch: Box::new(DrawerPatch::default()),

@@ -1,8 +1,7 @@
-//! What runs inside the workers of Isolith: glue between the processes' protocol and
-//! the crates that hold native engines.
+//! The worker roles of Isolith: glue between jobs and the crates that contain native code.
 //!
-//! The types of jobs and replies are plain data and are all that the front knows of
-//! this crate. Nothing here talks to a terminal or decides about workers.
+//! Jobs and replies are plain data, and all that the front uses of this crate. Nothing here uses
+//! the terminal or makes decisions about workers.
 
 mod builder;
 mod cypher;
@@ -15,19 +14,21 @@ mod settings;
 mod walk;
 mod writer;
 
-pub use builder::{BuildJob, FoldDone, FoldJob, GraphJob, StoreBuilder};
+pub use builder::{BuildJob, BuildOutcome, FoldJob, GraphJob, StoreBuilder};
 pub use cypher::CypherCheck;
-pub use intake::{Intake, IntakeJob, IntakeReply, IntakeSettings, Place, Turns};
-pub use isolith_fault::environment;
-pub use isolith_history::{FileChange, History, Repository, repository_of};
-pub use isolith_intake::records::{Cursor, Layout};
-pub use isolith_intake::transcript::{
-    Format as TranscriptFormat, Problem as TranscriptProblem, TranscriptCursor, TranscriptOptions,
+pub use intake::{
+    BatchStart, Intake, IntakeJob, IntakeOperation, IntakeReply, IntakeSettings, ReadHistory,
+    ReadRecords, ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords,
 };
-pub use parse::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
+pub use isolith_fault::environment;
+pub use isolith_intake::records::Layout;
+pub use isolith_intake::transcript::{
+    Format as TranscriptFormat, TranscriptCursor, TranscriptOptions,
+};
+pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 pub use probe::{
-    Check, CrashHistory, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, Rebuild, bytes_below,
-    locks,
+    Check, CollectionRebuild, CrashHistory, Finding, Health, Probe, ProbeJob, ProbeReply, Repair,
+    bytes_below, locks,
 };
 pub use reader::StoreReader;
 pub use settings::StoreSettings;

@@ -3,103 +3,117 @@ use std::time::Duration;
 use isolate::{Bulk, Context, InWorker, Refusal, Role, Sandbox};
 use isolith_embed::{ChunkWeights, Model, PathVector};
 use isolith_source::secrets::{Finding, Secrets};
-use isolith_source::{Chunker, Mode, PARSER_VERSION};
+use isolith_source::{Chunker, Mode, PARSER_VERSION, WorkLimit};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
 use isolith_fault as fault;
 
-/// Turns files into chunks and chunks into vectors. It sees bytes, never a file.
+/// Cuts files into chunks and embeds them. It gets contents as bytes and cannot open files.
 pub struct Parser {
     chunker: Chunker,
     model: Model,
     secrets: Secrets,
+    file_cpu: Duration,
 }
 
-/// Some files to be parsed.
+/// How a parser is started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ParserSettings {
+    /// The CPU time that one file may take before the parser is ended: a guard against grammars
+    /// that loop for ever, far above what an ordinary file is allowed.
+    pub file_cpu: Duration,
+}
+
+impl Default for ParserSettings {
+    fn default() -> Self {
+        Self { file_cpu: Duration::from_secs(30) }
+    }
+}
+
+/// Parses a batch of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ParseJob {
-    /// Which they are.
+    /// The files.
     pub files: Vec<FileToParse>,
-    /// Their contents, one after the other.
+    /// Their contents, concatenated.
     pub contents: Bulk,
-    /// Cut them as plain text: no grammar touches them.
+    /// Whether to cut them as plain text, without a grammar.
     pub plain: bool,
-    /// Parse files that hold secrets like any other, and note that they do.
+    /// Whether to parse files with secrets like any other; they are reported either way.
     pub include_secrets: bool,
 }
 
-/// A file to be parsed.
+/// A file to parse.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FileToParse {
-    /// Relative to the root: it tells the language, and is part of the vectors.
+    /// The path relative to the root, which determines the language and is part of the vectors.
     pub path: String,
-    /// BLAKE3 of its content. Its age is nobody's business here: the same content is the
-    /// same job.
+    /// BLAKE3 of the content. The modification time is not part of the job, so that the same
+    /// content is always the same job.
     pub hash: [u8; 32],
-    /// How many of the bytes are its content.
+    /// Length of the content in bytes.
     pub length: u64,
-    /// What the index says of a secret in this same content: if that still holds, there is
-    /// nothing to be stored.
+    /// The secret that the index has recorded for this content. If it is found again, the file
+    /// is not stored again.
     pub secret: Option<String>,
 }
 
-/// Files as the writer wants them.
+/// A batch of parsed files, ready for the writer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Parsed {
-    /// What the front is to know of each.
-    pub notes: Vec<ParseNote>,
-    /// The files that are to be stored, as [`PutFiles`](isolith_protocol::PutFiles) takes
-    /// them.
+    /// A summary of each file, for the front.
+    pub summaries: Vec<FileSummary>,
+    /// The files to store, encoded for [`PutFiles`](isolith_protocol::PutFiles).
     pub files: Bulk,
     /// The vectors of all their chunks: f32, little-endian.
     pub vectors: Bulk,
 }
 
 impl Parsed {
-    /// The files, for whoever wants to look into them.
-    ///
-    /// # Errors
-    /// If a worker sent something else.
+    /// Decodes the files to store. Fails if the worker sent invalid data.
     pub fn decode(&self) -> Result<Vec<ParsedFile>, postcard::Error> {
         postcard::from_bytes(&self.files)
     }
 }
 
-/// What the front is to know of a parsed file.
+/// What the front needs to know about a parsed file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ParseNote {
-    /// Why it is not as well cut as it might be.
+pub struct FileSummary {
+    /// Why the file was not parsed completely.
     pub problem: Option<String>,
-    /// The secret that it holds: the rule that found it, and the line.
+    /// The secret that was found: the rule and the line.
     pub secret: Option<(String, u64)>,
-    /// Whether it is among the files to be stored; the index has the others as they are.
+    /// Whether the file is to be stored; otherwise the index is up to date.
     pub stored: bool,
 }
 
-/// One file may take this long; what takes longer is cut as text.
-const FILE_BUDGET: Duration = Duration::from_secs(2);
+/// The work limit per file, after which it is cut as text. It counts steps and CPU time instead of
+/// elapsed time, so that the index does not depend on how busy the machine is. An ordinary file of
+/// one megabyte takes 5,000 to 30,000 steps of about 25 µs.
+const FILE_WORK: WorkLimit = WorkLimit::steps(100_000).with_cpu(Duration::from_secs(10));
 
-/// A file with a NUL in so many first bytes is not text.
+/// A file with a NUL in its first 8 KiB is binary.
 const BINARY_CHECK: usize = 8 << 10;
 
-/// Why a file is cut as text that a grammar would have cut better.
-const PLAIN: &str = "its parser died of it";
+/// Why a file was cut as plain text.
+const PARSER_CRASHED: &str = "its parser crashed";
 
-/// The language of files that are no text.
+/// The language of files that are not text.
 const BINARY: &str = "binary";
 
-/// The language of files that are left out because they hold a secret.
+/// The language of files that are not indexed because they contain a secret.
 const SECRET: &str = "secret";
 
 impl Role for Parser {
     const NAME: &'static str = "parse";
-    type Settings = ();
+    type Settings = ParserSettings;
     type Request = ParseJob;
     type Reply = Parsed;
 
-    fn warm_up((): (), token: InWorker) -> Result<Self, Refusal> {
+    fn warm_up(settings: ParserSettings, token: InWorker) -> Result<Self, Refusal> {
         Ok(Self {
+            file_cpu: settings.file_cpu,
             chunker: Chunker::new(token),
             model: Model::embedded(token),
             secrets: Secrets::new(),
@@ -110,70 +124,70 @@ impl Role for Parser {
         fault::point("parse", context);
         let mut rest: &[u8] = &job.contents;
         let mut files = Vec::with_capacity(job.files.len());
-        let mut notes = Vec::with_capacity(job.files.len());
+        let mut summaries = Vec::with_capacity(job.files.len());
         let mut vectors = Vec::new();
-        let how = How { plain: job.plain, include_secrets: job.include_secrets };
+        let options = ParseOptions { plain: job.plain, include_secrets: job.include_secrets };
         for file in job.files {
             let (bytes, after) = rest.split_at(rest.len().min(file.length as usize));
             rest = after;
+            context.limit_cpu(self.file_cpu);
             if !job.plain {
                 fault::point_of("parse", &file.path, context);
             }
-            let (file, note) = self.parse(file, bytes, how, &mut vectors, context);
+            let (file, summary) = self.parse(file, bytes, options, &mut vectors, context);
             files.extend(file);
-            notes.push(note);
+            summaries.push(summary);
         }
-        Parsed { notes, files: encode(&files), vectors: Bulk::from(vectors) }
+        Parsed { summaries, files: encode(&files), vectors: Bulk::from(vectors) }
     }
 
-    fn sandbox((): &()) -> Sandbox {
+    fn sandbox(_: &ParserSettings) -> Sandbox {
         Sandbox::sealed()
     }
 }
 
-/// How the files of a job are parsed.
 #[derive(Clone, Copy)]
-struct How {
+struct ParseOptions {
     plain: bool,
     include_secrets: bool,
 }
 
 impl Parser {
-    /// The file as it is to be stored, unless the index has it like that, and what the front
-    /// is to know of it.
+    /// Parses a file. Returns `None` instead of the file if the index is up to date.
     fn parse(
         &mut self,
         file: FileToParse,
         bytes: &[u8],
-        how: How,
+        options: ParseOptions,
         vectors: &mut Vec<u8>,
         context: &Context<'_>,
-    ) -> (Option<ParsedFile>, ParseNote) {
+    ) -> (Option<ParsedFile>, FileSummary) {
         let FileToParse { path, hash, length, secret: known } = file;
         let version = FileVersion { hash, size: length, modified: 0 };
         let Some(text) = decode(bytes) else {
             let file = without_chunks(path, version, BINARY, None);
-            return (Some(file), ParseNote::default());
+            return (Some(file), FileSummary::default());
         };
         let finding = self.secrets.find(&path, &text);
-        let secret = finding.map(|it| it.problem(how.include_secrets));
-        let mut note = ParseNote::of(finding);
+        let secret = finding.map(|it| it.problem(options.include_secrets));
+        let mut summary = FileSummary::of(finding);
         if secret.is_some() && secret == known {
-            return (None, ParseNote { stored: false, ..note });
+            return (None, FileSummary { stored: false, ..summary });
         }
-        if secret.is_some() && !how.include_secrets {
-            return (Some(without_chunks(path, version, SECRET, secret)), note);
+        if secret.is_some() && !options.include_secrets {
+            return (Some(without_chunks(path, version, SECRET, secret)), summary);
         }
-        let mode = if how.plain { Mode::Plain } else { Mode::Parsed };
+        let mode = if options.plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
-        let chunked = self.chunker.chunk(&path, &text, mode, FILE_BUDGET, &cancelled);
-        // What has no word in it has no direction, and nobody could ask for it.
+        let chunked = self.chunker.chunk(&path, &text, mode, FILE_WORK, &cancelled);
         let mut chunks = chunked.chunks;
-        let of_path = self.model.embed_path(&path);
-        chunks.retain(|chunk| self.embed(chunk, &of_path, vectors));
-        // Whoever asks for plain text knows why.
-        note.problem = chunked.problem.clone().filter(|_| !how.plain);
-        let problem = chunked.problem.or_else(|| how.plain.then(|| PLAIN.to_owned()));
+        let path_vector = self.model.embed_path(&path);
+        // A chunk without words has no vector and cannot be searched for.
+        chunks.retain(|chunk| self.embed(chunk, &path_vector, vectors));
+        // The front already knows why it asked for plain text.
+        summary.problem = chunked.problem.clone().filter(|_| !options.plain);
+        let crashed = || options.plain.then(|| PARSER_CRASHED.to_owned());
+        let problem = chunked.problem.or_else(crashed);
         let file = ParsedFile {
             path,
             version,
@@ -184,7 +198,7 @@ impl Parser {
             graph: chunked.graph,
             parser: PARSER_VERSION,
         };
-        (Some(file), note)
+        (Some(file), summary)
     }
 
     fn embed(&self, chunk: &Chunk, path: &PathVector, vectors: &mut Vec<u8>) -> bool {
@@ -199,20 +213,20 @@ impl Parser {
     }
 }
 
-impl Default for ParseNote {
+impl Default for FileSummary {
     fn default() -> Self {
         Self { problem: None, secret: None, stored: true }
     }
 }
 
-impl ParseNote {
+impl FileSummary {
     fn of(finding: Option<Finding>) -> Self {
         let secret = finding.map(|it| (it.rule.to_owned(), it.line as u64));
         Self { secret, ..Self::default() }
     }
 }
 
-/// A file of which the index knows that it is there, and nothing of what is in it.
+/// A file whose content is not indexed.
 fn without_chunks(
     path: String,
     version: FileVersion,
@@ -232,7 +246,7 @@ fn without_chunks(
     }
 }
 
-/// The text of a file; none if it is not text.
+/// The text of a file; `None` if it is binary.
 fn decode(bytes: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     if let Some(units) = utf16(bytes) {
         return Some(String::from_utf16_lossy(&units).into());
@@ -244,7 +258,7 @@ fn decode(bytes: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     Some(String::from_utf8_lossy(bytes))
 }
 
-/// The units of a text in UTF-16, which says so at its start.
+/// The code units of a UTF-16 text; `None` without a byte order mark.
 fn utf16(bytes: &[u8]) -> Option<Vec<u16>> {
     let (mark, rest) = bytes.split_at_checked(2)?;
     let read: fn([u8; 2]) -> u16 = match mark {
@@ -256,7 +270,7 @@ fn utf16(bytes: &[u8]) -> Option<Vec<u16>> {
 }
 
 fn encode(files: &[ParsedFile]) -> Bulk {
-    // Plain values in memory: there is nothing that could fail.
+    // Encoding plain values into memory cannot fail.
     Bulk::from(postcard::to_stdvec(files).unwrap_or_default())
 }
 
@@ -265,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_from_binary_files() {
+    fn decodes_text_and_detects_binary_files() {
         assert_eq!(decode(b"fn a() {}").as_deref(), Some("fn a() {}"));
         assert_eq!(decode(b"\xEF\xBB\xBFa").as_deref(), Some("a"));
         assert_eq!(decode(b"\xFF\xFEa\0b\0").as_deref(), Some("ab"));

@@ -10,34 +10,33 @@ use serde::{Deserialize, Serialize};
 
 use isolith_fault as fault;
 
-/// Lists the files of one root as its ignore rules say, and may read nothing else. The root
-/// comes as a descriptor with each job.
+/// Lists the files of one root according to its ignore rules, and has access to nothing else.
+/// Each job brings the root as a descriptor.
 pub struct Walk {
     root: PathBuf,
     token: InWorker,
-    /// The walk, open where the last page ended.
+    /// Open where the last page ended.
     walker: Option<Walker>,
 }
 
-/// A page of the list.
+/// Lists a page of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WalkJob {
-    /// What tells this root, as it is now, from others: one that kills workers is remembered
-    /// by its job.
+    /// Identifies the root and its state, so that a root that crashes workers is quarantined.
     pub input: String,
-    /// What is listed.
-    pub what: WalkOptions,
-    /// The rules of the folders above the root.
+    /// What to list.
+    pub options: WalkOptions,
+    /// The ignore rules of the folders above the root.
     pub above: Vec<RulesAbove>,
-    /// Where the page before ended.
+    /// Where the previous page ended.
     pub after: Option<WalkPosition>,
-    /// About how many files, folders and problems.
+    /// Approximate maximum number of files, folders and problems.
     pub limit: u32,
 }
 
 impl Role for Walk {
     const NAME: &'static str = "walk";
-    /// Where the root is: what the sandbox leaves open, and what errors name.
+    /// The root's path, for the sandbox and for error messages.
     type Settings = PathBuf;
     type Request = WalkJob;
     type Reply = Result<WalkPage, Failure>;
@@ -50,7 +49,7 @@ impl Role for Walk {
         fault::point("walk.page", context);
         let mut walker = match self.walker.take() {
             Some(walker)
-                if Some(walker.place()) == job.after.as_ref() && *walker.what() == job.what =>
+                if Some(walker.place()) == job.after.as_ref() && *walker.what() == job.options =>
             {
                 walker
             }
@@ -72,12 +71,12 @@ impl Walk {
             Failure::new(code, format!("{}: {error}", self.root.display()))
         };
         let [root] = descriptors else {
-            return Err(refuse(Code::Failed, &"the walk was not given its folder"));
+            return Err(refuse(Code::Failed, &"the job has no descriptor of the folder"));
         };
         let handle = root.try_clone().map_err(|error| refuse(Code::Failed, &error))?;
         let root = Folder::of_handle(self.root.clone(), Arc::new(handle));
         let walker =
-            Walker::begin(root, job.what.clone(), &job.above, job.after.clone(), self.token);
+            Walker::begin(root, job.options.clone(), &job.above, job.after.clone(), self.token);
         walker.map_err(|error| match error {
             WalkError::Root(_) => refuse(Code::NotFound, &error),
             WalkError::Store => {

@@ -9,32 +9,32 @@ use isolith_types::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::drawers;
-use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
+use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
 
-/// How long copying the log may take when the worker is told to stop.
-const LEAVING: Duration = Duration::from_millis(500);
+/// Time limit for the checkpoint when the worker is told to stop.
+const FINAL_CHECKPOINT: Duration = Duration::from_millis(500);
 
-/// The one process of a front that writes to its store.
+/// Writes to the store. Each front has only one.
 pub struct StoreWriter {
     settings: StoreSettings,
     token: InWorker,
     model: Model,
-    /// Closed after the file was replaced; the next job opens what is there then, or is
-    /// passed on if that is another folder.
+    /// Closed when the file was replaced; the next job opens the new file, or is passed on if the
+    /// folder was replaced.
     writer: Option<Writer>,
     has_written: bool,
 }
 
-/// Writes that become one transaction.
+/// Writes that are committed in one transaction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WriteJob {
-    /// Each has its own result.
+    /// The writes, each of which has its own result.
     pub writes: Vec<Write>,
-    /// Keys whose answers the front has; they are forgotten.
+    /// Keys of results that the front has received, whose receipts can be deleted.
     pub confirmed: Vec<Key>,
-    /// Whether nothing is expected for a while: the log is copied into the file.
+    /// Whether to checkpoint the write-ahead log, because no writes are expected for a while.
     pub rest: bool,
-    /// How long it may take; without, most of what the job has.
+    /// Time limit; by default most of the job's deadline.
     pub time: Option<Duration>,
 }
 
@@ -52,14 +52,14 @@ impl Role for StoreWriter {
             writer: None,
             has_written: false,
         };
-        // If it cannot be opened, the first job says so, with a code.
+        // If this fails, the first job reports it.
         let _ = worker.open();
         Ok(worker)
     }
 
     fn handle(&mut self, mut job: WriteJob, context: &Context<'_>) -> Self::Reply {
         fault::point("write", context);
-        // Before the transaction: nobody waits for the lock meanwhile.
+        // Before the transaction, so that no other writer has to wait.
         for write in &mut job.writes {
             drawers::embed(&mut write.action, self.model);
         }
@@ -92,10 +92,10 @@ impl Role for StoreWriter {
 }
 
 impl Drop for StoreWriter {
-    /// The front ends, or does without this worker: nothing is left in the log alone.
+    /// Checkpoints the write-ahead log when the worker is told to stop.
     fn drop(&mut self) {
         if let Some(writer) = self.writer.as_mut().filter(|_| self.has_written) {
-            writer.set_deadline(Instant::now() + LEAVING);
+            writer.set_deadline(Instant::now() + FINAL_CHECKPOINT);
             writer.rest();
         }
     }
@@ -107,11 +107,11 @@ impl StoreWriter {
         job: &WriteJob,
         context: &Context<'_>,
     ) -> Result<Vec<Result<Done<WriteReply>, StoreError>>, StoreError> {
-        if self.writer.is_none() && must_pass_on(context) {
-            return Err(passed_on(&self.settings));
+        if self.writer.is_none() && pass_on_if_replaced(context) {
+            return Err(replaced_error(&self.settings));
         }
         let writer = self.open()?;
-        // Answer before the front loses patience: a refusal is better than a kill.
+        // Leave time to reply with an error before the front kills the worker at its deadline.
         let remaining = context.remaining().mul_f32(0.9);
         let time = job.time.map_or(remaining, |time| remaining.min(time));
         writer.set_deadline(Instant::now() + time);
@@ -129,6 +129,6 @@ impl StoreWriter {
             };
             self.writer = Some(Truth::open_writer(&folder, options, self.token)?);
         }
-        Ok(self.writer.as_mut().expect("it was opened above"))
+        Ok(self.writer.as_mut().expect("opened above"))
     }
 }

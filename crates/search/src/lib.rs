@@ -1,27 +1,30 @@
-//! From a question and candidates to ranked hits.
+//! Ranks search results.
 //!
-//! The store finds chunks by keywords and by vectors; here they become an order that
-//! people find right. Files are ranked, each by what all its chunks say together, by its
-//! name and by what it defines; of each the best chunk is shown, with the reasons.
+//! The store finds candidate chunks by keywords and by vectors. This crate ranks files by the
+//! combined scores of their chunks, by file name and by the symbols they define. It returns the
+//! best chunk of each file with an explanation of its score. Drawers of the memory are ranked too.
 //!
-//! Everything is pure: values in, values out, no input or output, the same answer to the
-//! same question. [`Weights`] holds every constant, so that an evaluation can change one
-//! or switch a signal off. Finding candidates, and the scores they come with, is not
-//! done here.
+//! All functions are pure and deterministic. [`CodeWeights`] and [`MemoryWeights`] hold the
+//! ranking constants, so that an evaluation can change one or turn a signal off. Retrieving and
+//! scoring candidates is not done here.
 
+mod explanation;
+mod fit;
+mod identifiers;
 mod memory;
 pub mod paths;
 mod phrase;
-mod question;
+mod query;
 mod rank;
 mod weights;
-mod why;
-mod words;
 
+pub use explanation::{DefinitionBoost, Explanation, Penalty};
+pub use fit::Fit;
 pub use memory::{DrawerCandidate, MemoryWeights, RankedDrawer, rank_drawers};
-pub use paths::{PathRoles, Role, roles};
+pub use paths::{FileRole, FileRoles, file_roles};
 pub use phrase::Phrase;
-pub use question::Question;
-pub use rank::{Candidate, Definition, FileFacts, Ranked, rank};
-pub use weights::{Mode, Weights};
-pub use why::{Defined, Penalty, Why};
+pub use query::CodeQuery;
+pub use rank::{
+    CandidateFile, ChunkCandidate, IdentifierDefinition, RankedChunk, is_exact_match, rank_chunks,
+};
+pub use weights::{CodeWeights, SearchMode};

@@ -1,44 +1,44 @@
-//! Finds the words of a query as they stand: a pasted error message, or a quoted line.
+//! Phrase matching: finds a pasted error message or a quoted line in a text.
 
 use std::collections::HashMap;
 
-use crate::words::is_of_name;
+use crate::identifiers::is_name_char;
 
-/// Fewer words than this match by chance.
-pub(crate) const SHORTEST_RUN: usize = 4;
+/// Shorter runs match by chance.
+const MIN_RUN_WORDS: usize = 4;
 
-/// Words of the query that are compared. A pasted report is longer, and is not one phrase.
+/// A longer query, such as a pasted report, is not one phrase.
 const MAX_WORDS: usize = 64;
 
-/// Words of the query that one placeholder of the text can stand for.
-const MAX_FILLED: usize = 6;
+/// Maximum number of query words that one placeholder in the text matches.
+const MAX_PLACEHOLDER_WORDS: usize = 6;
 
-/// A placeholder such as `{name}` is no longer than this; braces further apart are code.
-const MAX_PLACEHOLDER: usize = 40;
+/// Maximum length of a placeholder such as `{name}`; braces further apart are code.
+const MAX_PLACEHOLDER_BYTES: usize = 40;
 
-/// The words of a query in their order, to be found in texts in the same order.
+/// The words of a query, to be found in texts in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Phrase {
     words: Vec<String>,
-    /// Where each word stands in the query.
-    places: HashMap<String, Vec<usize>>,
+    /// The positions of each word in the query.
+    positions: HashMap<String, Vec<usize>>,
 }
 
-/// A run of words that ends at the current place in the text.
+/// A run of matching words that ends at the current word of the text.
 #[derive(Clone, Copy)]
 struct Run {
-    /// The words of the query that it begins and ends with.
+    /// Positions in the query of its first and last word.
     first: usize,
     last: usize,
-    /// How many words are equal; placeholders stand for the rest.
+    /// Number of equal words, without those that placeholders matched.
     length: usize,
-    /// How many words of the query may be skipped, because the text had a placeholder.
+    /// Number of query words that may be skipped because of a placeholder in the text.
     slack: usize,
 }
 
 impl Phrase {
-    /// The phrase of a query; empty if the query is too short or too long to be one.
-    pub fn of(text: &str) -> Self {
+    /// The phrase of a query; empty if the query has fewer than 4 or more than 64 words.
+    pub fn parse(text: &str) -> Self {
         let mut words = Vec::new();
         for token in Tokens::of(text) {
             if let Token::Word(word) = token {
@@ -48,24 +48,23 @@ impl Phrase {
                 words.push(word.to_lowercase());
             }
         }
-        if words.len() < SHORTEST_RUN {
+        if words.len() < MIN_RUN_WORDS {
             return Self::default();
         }
-        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut positions: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, word) in words.iter().enumerate() {
-            places.entry(word.clone()).or_default().push(at);
+            positions.entry(word.clone()).or_default().push(at);
         }
-        Self { words, places }
+        Self { words, positions }
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether the query is too short or too long for a phrase.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// How much of the phrase a text has in one run, from 0 to 1. Placeholders of the text
-    /// (`%s`, `{}`, `{name}`) match what was printed in their place. A run of less than four
-    /// words counts as none.
+    /// The share of the phrase that a text contains as one run, from 0 to 1. Placeholders in the
+    /// text (`%s`, `{}`, `{name}`) match any words. Runs of fewer than four words are ignored.
     pub fn share_in(&self, text: &str) -> f32 {
         let mut best = 0;
         let (mut runs, mut next): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
@@ -73,7 +72,7 @@ impl Phrase {
         for token in Tokens::of(text) {
             match token {
                 Token::Placeholder => {
-                    runs.iter_mut().for_each(|run| run.slack = MAX_FILLED);
+                    runs.iter_mut().for_each(|run| run.slack = MAX_PLACEHOLDER_WORDS);
                     continue;
                 }
                 Token::Word(word) => {
@@ -82,9 +81,9 @@ impl Phrase {
                 }
             }
             next.clear();
-            for &at in self.places.get(&lower).into_iter().flatten() {
-                let run = continued(&runs, at);
-                if run.length >= SHORTEST_RUN {
+            for &at in self.positions.get(&lower).into_iter().flatten() {
+                let run = extend_run(&runs, at);
+                if run.length >= MIN_RUN_WORDS {
                     best = best.max(run.last - run.first + 1);
                 }
                 next.push(run);
@@ -95,11 +94,11 @@ impl Phrase {
     }
 }
 
-/// The longest run that a word of the query continues, or a new one.
-fn continued(runs: &[Run], at: usize) -> Run {
+/// Extends the longest run that the query word at `at` continues, or starts a new one.
+fn extend_run(runs: &[Run], at: usize) -> Run {
     let reaches = |run: &&Run| (run.last + 1..=run.last + 1 + run.slack).contains(&at);
-    let before = runs.iter().filter(reaches).max_by_key(|run| run.length);
-    let (first, length) = before.map_or((at, 0), |run| (run.first, run.length));
+    let previous = runs.iter().filter(reaches).max_by_key(|run| run.length);
+    let (first, length) = previous.map_or((at, 0), |run| (run.first, run.length));
     Run { first, last: at, length: length + 1, slack: 0 }
 }
 
@@ -108,7 +107,7 @@ enum Token<'t> {
     Placeholder,
 }
 
-/// Words and placeholders of a text.
+/// Iterates over the words and placeholders of a text.
 struct Tokens<'t> {
     rest: &'t str,
 }
@@ -124,16 +123,16 @@ impl<'t> Iterator for Tokens<'t> {
 
     fn next(&mut self) -> Option<Token<'t>> {
         loop {
-            let start = self.rest.find(|c: char| is_of_name(c) || c == '%' || c == '{')?;
+            let start = self.rest.find(|c: char| is_name_char(c) || c == '%' || c == '{')?;
             let text = &self.rest[start..];
             if let Some(length) = placeholder(text) {
                 self.rest = &text[length..];
                 return Some(Token::Placeholder);
             }
-            let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
+            let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
             self.rest = &text[end.max(1)..];
             let word = &text[..end];
-            // The prefix of a string literal, as in `f"…"`, interrupts no message.
+            // Skip the prefix of a string literal, as in `f"…"`: a message may continue in it.
             let is_prefix = word.len() <= 2
                 && self.rest.starts_with(['"', '\''])
                 && word.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
@@ -144,21 +143,21 @@ impl<'t> Iterator for Tokens<'t> {
     }
 }
 
-/// The length of the placeholder that a text begins with: `%s`, `%5.2f`, `%(name)s`, `{}`.
+/// The length of the placeholder at the start of a text: `%s`, `%5.2f`, `%(name)s`, `{}`.
 fn placeholder(text: &str) -> Option<usize> {
     if let Some(inside) = text.strip_prefix('{') {
-        let end = inside.bytes().take(MAX_PLACEHOLDER).position(|byte| byte == b'}')?;
+        let end = inside.bytes().take(MAX_PLACEHOLDER_BYTES).position(|byte| byte == b'}')?;
         let clean = inside.bytes().take(end).all(|byte| byte != b'\n' && byte != b'{');
         return clean.then_some(end + 2);
     }
     let inside = text.strip_prefix('%')?;
     let named = inside.strip_prefix('(').and_then(|rest| Some(rest.find(')')? + 2));
-    let from = named.filter(|length| *length <= MAX_PLACEHOLDER).unwrap_or(0);
+    let from = named.filter(|length| *length <= MAX_PLACEHOLDER_BYTES).unwrap_or(0);
     let flags = inside[from..].bytes().take_while(|byte| b"+-#.0123456789$lhz".contains(byte));
     let end = from + flags.count();
     let mut rest = inside[end..].chars();
     let is_letter = rest.next().is_some_and(|c| c.is_ascii_alphabetic());
-    (is_letter && rest.next().is_none_or(|c| !is_of_name(c))).then_some(end + 2)
+    (is_letter && rest.next().is_none_or(|c| !is_name_char(c))).then_some(end + 2)
 }
 
 #[cfg(test)]
@@ -166,11 +165,11 @@ mod tests {
     use super::*;
 
     fn share(query: &str, text: &str) -> f32 {
-        Phrase::of(query).share_in(text)
+        Phrase::parse(query).share_in(text)
     }
 
     #[test]
-    fn messages_are_found_as_they_stand() {
+    fn messages_match_in_word_order() {
         let text = "if x {\n    raise ValueError(\"Cannot open the file for reading\")\n}";
         for (query, expected) in [
             ("Cannot open the file for reading", 1.0),
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_match_what_was_printed() {
+    fn placeholders_match_formatted_values() {
         for text in [
             "\"could not bind %s to port %d: %v\"",
             "f\"could not bind {self.host} to port {port}\"",
@@ -200,15 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn only_phrases_are_compared() {
+    fn queries_of_unsuitable_length_are_ignored() {
         for query in ["", "retry policy", "one two three", &"word ".repeat(MAX_WORDS + 1)] {
-            assert!(Phrase::of(query).is_empty(), "{query}");
+            assert!(Phrase::parse(query).is_empty(), "{query}");
             assert_eq!(share(query, query), 0.0, "{query}");
         }
     }
 
     #[test]
-    fn odd_texts_are_read_to_their_end() {
+    fn malformed_placeholders_are_tokenized() {
         for text in ["%", "{", "%é", "{é", "a%", "%(", "%(é", "{\n}", "a b c d %", "ééé ü % {}"]
         {
             let _ = share("a b c d", text);

@@ -1,4 +1,4 @@
-//! The constants of the ranking.
+//! Search modes and the constants of code ranking.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,23 @@ use std::str::FromStr;
 use isolith_types::Unknown;
 use serde::{Deserialize, Serialize};
 
-use crate::paths::Role;
+use crate::paths::FileRole;
 
-/// What is looked for: words, meaning or both.
+/// Which signals a search uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Keywords and vectors together, and all that names say.
+pub enum SearchMode {
+    /// Keywords, vectors, and the names of files and symbols.
     #[default]
     Hybrid,
-    /// Keywords and names alone.
+    /// Keywords and names only.
     Keyword,
-    /// Vectors alone.
+    /// Vectors only.
     Vector,
 }
 
-impl Mode {
-    /// All of them.
+impl SearchMode {
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Hybrid, Self::Keyword, Self::Vector];
 
     /// The name in flags and in JSON.
@@ -34,24 +34,24 @@ impl Mode {
         }
     }
 
-    /// Whether the question's words are looked for.
-    pub fn has_keywords(self) -> bool {
+    /// Whether the mode uses keywords.
+    pub fn uses_keywords(self) -> bool {
         self != Self::Vector
     }
 
-    /// Whether its meaning is.
-    pub fn has_vectors(self) -> bool {
+    /// Whether the mode uses vectors.
+    pub fn uses_vectors(self) -> bool {
         self != Self::Keyword
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for SearchMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Mode {
+impl FromStr for SearchMode {
     type Err = Unknown;
 
     fn from_str(name: &str) -> Result<Self, Unknown> {
@@ -62,41 +62,47 @@ impl FromStr for Mode {
     }
 }
 
-/// Every constant of the ranking. A share or boost of 0 and a factor of 1 switch a signal
-/// off.
+/// The constants of code ranking. A share or boost of 0, or a factor of 1, turns a signal off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Weights {
-    /// The share of vectors, for the file that they like best.
+pub struct CodeWeights {
+    /// Share of the vector score; the best file gets all of it.
     pub vectors: f32,
-    /// The share of keywords.
+    /// Share of the keyword score; the best file gets all of it.
     pub keywords: f32,
-    /// How much of what all chunks have in common is taken out of the question's vector
-    /// before chunks are compared with it, from 0 to 1. Without it, chunks that are like
-    /// all others come near to every question.
+    /// Share of the mean chunk vector that is removed from the query vector, from 0 to 1.
+    /// Without it, chunks close to the mean are close to every query.
     pub common: f32,
-    /// How much each further chunk of a file counts, relative to the one before.
+    /// Weight of each further chunk of a file, relative to the previous one.
     pub next_chunk: f32,
-    /// How many chunks of a file count.
+    /// Maximum number of chunks that count toward the score of a file.
     pub chunks: u32,
-    /// Added if the file is named like words of the question. This, `stem_words` and
-    /// `stem_keywords` are all that the name of a file counts at query time. At index time
-    /// it counts as part of the path, in the vectors of chunks: see `ChunkWeights` of
-    /// `isolith-embed`.
+    /// Boost for a file name that matches words of the query. At query time, only this,
+    /// `stem_words` and `stem_keywords` weigh the file name. At index time it is part of the
+    /// path, which chunk vectors include: see `ChunkWeights` of `isolith-embed`.
     pub stem: f32,
-    /// How many words in a row are tried for that, at most eight.
+    /// Maximum number of consecutive words that form a file name; at most 8.
     pub stem_words: u32,
-    /// What a word in the name of the file is worth to the ranking by keywords, compared with
-    /// one in its text; see `Weights::code` of `isolith-segment`.
+    /// Weight of a term in the file name, relative to one in the text, for the keyword score;
+    /// see `Bm25Weights::code` of `isolith-segment`.
     pub stem_keywords: f32,
-    /// Added if the file defines a type that the question names; less if others do, too.
+    /// Boost for defining a type named in the query; smaller if several files define it.
     pub type_definition: f32,
-    /// The same for functions and constants.
+    /// Boost for defining a function or constant named in the query.
     pub other_definition: f32,
-    /// Added if all words of the query, four at least, stand in a chunk in the same order. A part
-    /// of them counts as much less as it is shorter.
+    /// Boost for a file whose path the query mentions, such as in a traceback.
+    pub path: f32,
+    /// Boost for a chunk inside a definition that the query mentions. It only selects chunks
+    /// within a file.
+    pub parent: f32,
+    /// Factor for the vector scores that select chunks within a file, if the query is a report.
+    pub report_vectors: f32,
+    /// `stem`, if the query is a report: most of its words name no file.
+    pub report_stem: f32,
+    /// Boost for a chunk that contains the query, of at least four words, as a phrase. A partial
+    /// match gets much less.
     pub exact: f32,
-    /// Added if the query is nothing but a name, and a chunk defines exactly that name.
+    /// Boost for a chunk that defines the name that is the whole query.
     pub exact_definition: f32,
     /// Factor for tests.
     pub test: f32,
@@ -104,21 +110,21 @@ pub struct Weights {
     pub example: f32,
     /// Factor for benchmarks.
     pub benchmark: f32,
-    /// Factor for documents.
+    /// Factor for documentation.
     pub docs: f32,
-    /// Factor for data and settings.
+    /// Factor for data and configuration files.
     pub data: f32,
-    /// Factor for what is kept for those who need the old way.
+    /// Factor for deprecated and compatibility code.
     pub compat: f32,
-    /// Factor for copies of other projects.
+    /// Factor for vendored code.
     pub vendored: f32,
-    /// Factor for what programs have written.
+    /// Factor for generated code.
     pub generated: f32,
-    /// Factor for files that pass on names of other files.
+    /// Factor for files that mainly re-export others, such as `__init__.py`.
     pub entry: f32,
 }
 
-impl Default for Weights {
+impl Default for CodeWeights {
     fn default() -> Self {
         Self {
             vectors: 0.5,
@@ -131,6 +137,10 @@ impl Default for Weights {
             stem_keywords: 2.0,
             type_definition: 0.5,
             other_definition: 0.2,
+            path: 0.3,
+            parent: 0.15,
+            report_vectors: 0.2,
+            report_stem: 0.1,
             exact: 2.0,
             exact_definition: 1.0,
             test: 0.3,
@@ -146,19 +156,19 @@ impl Default for Weights {
     }
 }
 
-impl Weights {
-    /// The factor for a role.
-    pub fn factor(&self, role: Role) -> f32 {
+impl CodeWeights {
+    /// The penalty factor of a file role.
+    pub fn factor(&self, role: FileRole) -> f32 {
         match role {
-            Role::Test => self.test,
-            Role::Example => self.example,
-            Role::Benchmark => self.benchmark,
-            Role::Docs => self.docs,
-            Role::Data => self.data,
-            Role::Compat => self.compat,
-            Role::Vendored => self.vendored,
-            Role::Generated => self.generated,
-            Role::Entry => self.entry,
+            FileRole::Test => self.test,
+            FileRole::Example => self.example,
+            FileRole::Benchmark => self.benchmark,
+            FileRole::Docs => self.docs,
+            FileRole::Data => self.data,
+            FileRole::Compat => self.compat,
+            FileRole::Vendored => self.vendored,
+            FileRole::Generated => self.generated,
+            FileRole::Entry => self.entry,
         }
     }
 }
@@ -168,20 +178,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_have_names() {
-        for mode in Mode::ALL {
+    fn mode_names_parse_and_serialize() {
+        for mode in SearchMode::ALL {
             assert_eq!(mode.name().parse(), Ok(mode));
             assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
         }
-        assert!("fuzzy".parse::<Mode>().is_err());
+        assert!("fuzzy".parse::<SearchMode>().is_err());
     }
 
     #[test]
-    fn an_evaluation_changes_one_weight_and_no_unknown_one() {
-        let weights: Weights = serde_json::from_str(r#"{"test":1.0}"#).unwrap();
-        assert_eq!(weights, Weights { test: 1.0, ..Weights::default() });
-        assert!(serde_json::from_str::<Weights>(r#"{"tset":1.0}"#).is_err());
+    fn one_weight_can_be_set_and_unknown_ones_are_rejected() {
+        let weights: CodeWeights = serde_json::from_str(r#"{"test":1.0}"#).unwrap();
+        assert_eq!(weights, CodeWeights { test: 1.0, ..CodeWeights::default() });
+        assert!(serde_json::from_str::<CodeWeights>(r#"{"tset":1.0}"#).is_err());
         let bytes = postcard::to_stdvec(&weights).unwrap();
-        assert_eq!(postcard::from_bytes::<Weights>(&bytes).unwrap(), weights);
+        assert_eq!(postcard::from_bytes::<CodeWeights>(&bytes).unwrap(), weights);
     }
 }

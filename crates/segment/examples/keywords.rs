@@ -1,5 +1,5 @@
-//! What a text segment costs: builds one from all text files of a folder, cut into
-//! chunks of about 1,500 bytes, and prints the costs of building, opening and asking.
+//! Measures text segments: builds one from all text files of a folder, in chunks of about 1,500
+//! bytes, and prints the cost of building, opening and searching it.
 //!
 //! `cargo run --release -p isolith-segment --example keywords -- FOLDER [CHUNKS]`
 
@@ -16,8 +16,7 @@ use isolith_segment::text::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// What a word in the name of a file is worth.
-const FILE_NAME: f32 = 2.0;
+const FILE_NAME_WEIGHT: f32 = 2.0;
 
 const CHUNK_BYTES: usize = 1500;
 const QUERIES: [&str; 6] = [
@@ -31,9 +30,9 @@ const QUERIES: [&str; 6] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let folder = arguments.next().ok_or("the folder to index is missing")?;
-    let most = arguments.next().map_or(Ok(100_000), |count| count.parse())?;
-    let chunks = read_chunks(Path::new(&folder), most)?;
+    let folder = arguments.next().ok_or("usage: keywords FOLDER [CHUNKS]")?;
+    let limit = arguments.next().map_or(Ok(100_000), |count| count.parse())?;
+    let chunks = read_chunks(Path::new(&folder), limit)?;
     let bytes: usize = chunks.iter().map(|chunk| chunk.body.len()).sum();
     println!("{} chunks, {:.1} MB", chunks.len(), bytes as f64 / 1e6);
 
@@ -65,7 +64,7 @@ impl Chunk {
     }
 }
 
-fn read_chunks(folder: &Path, most: usize) -> Result<Vec<Chunk>, Box<dyn Error>> {
+fn read_chunks(folder: &Path, limit: usize) -> Result<Vec<Chunk>, Box<dyn Error>> {
     let mut chunks = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -78,8 +77,8 @@ fn read_chunks(folder: &Path, most: usize) -> Result<Vec<Chunk>, Box<dyn Error>>
                 folders.push(path);
             } else if let Ok(text) = fs::read_to_string(&path) {
                 cut(&text, &path, &mut chunks);
-                if chunks.len() >= most {
-                    chunks.truncate(most);
+                if chunks.len() >= limit {
+                    chunks.truncate(limit);
                     return Ok(chunks);
                 }
             }
@@ -108,7 +107,7 @@ fn tokenize(analyzer: Analyzer, chunks: &[Chunk]) {
     let start = cpu();
     for chunk in chunks {
         for text in chunk.fields(analyzer).each() {
-            tokenizer.each(text, &mut |_, _| terms += 1);
+            tokenizer.for_each(text, &mut |_, _| terms += 1);
         }
     }
     println!("tokenize  {:8.2} s CPU, {terms} terms", (cpu() - start).as_secs_f64());
@@ -135,9 +134,9 @@ fn measure(analyzer: Analyzer, chunks: &[Chunk]) -> Result<(), Box<dyn Error>> {
     let (mut tenth, mut thousandth) = (Bits::new(segment.len()), Bits::new(segment.len()));
     (0..segment.len()).step_by(10).for_each(|position| tenth.insert(position));
     (0..segment.len()).step_by(1000).for_each(|position| thousandth.insert(position));
-    println!("us CPU a query: all, 10 % allowed, 0.1 % allowed (10 hits), and all with 200 hits");
+    println!("CPU µs per query: all, 10% allowed, 0.1% allowed (10 hits each), all with 200 hits");
     for query in QUERIES {
-        let keywords = Keywords::of(analyzer, query, FILE_NAME);
+        let keywords = Keywords::of(analyzer, query, FILE_NAME_WEIGHT);
         let ask = |want: usize, allowed: Option<&Bits>| {
             each(50, || {
                 let ranking = Ranking::new(&keywords, &segment.statistics(&keywords)?);
@@ -147,17 +146,17 @@ fn measure(analyzer: Analyzer, chunks: &[Chunk]) -> Result<(), Box<dyn Error>> {
         };
         let (all, more) = (ask(10, None), ask(200, None));
         let (some, few) = (ask(10, Some(&tenth)), ask(10, Some(&thousandth)));
-        let most =
-            segment.statistics(&keywords)?.having.iter().map(|having| having[0]).sum::<u64>();
-        println!("{all:>7} {some:>7} {few:>7} {more:>7}   {most:>7} in bodies   {query}");
+        let doc_freqs = segment.statistics(&keywords)?.doc_freqs;
+        let in_bodies: u64 = doc_freqs.iter().map(|doc_freq| doc_freq[0]).sum();
+        println!("{all:>7} {some:>7} {few:>7} {more:>7}   {in_bodies:>7} in bodies   {query}");
     }
     tail(analyzer, chunks);
     Ok(())
 }
 
-/// What a thousand records of the tail add to a query.
+/// Measures what a thousand records of the tail add to a query.
 fn tail(analyzer: Analyzer, chunks: &[Chunk]) {
-    let keywords = Keywords::of(analyzer, QUERIES[1], FILE_NAME);
+    let keywords = Keywords::of(analyzer, QUERIES[1], FILE_NAME_WEIGHT);
     let mut tokenizer = Tokenizer::new(analyzer);
     let tail = &chunks[..chunks.len().min(1000)];
     let spent = each(3, || {
@@ -176,7 +175,7 @@ fn each<T>(times: u32, mut action: impl FnMut() -> T) -> Duration {
     for _ in 0..times {
         std::hint::black_box(action());
     }
-    // A clock that stands still would make everything free.
+    // The CPU clock may be too coarse to advance.
     (cpu() - start).max(wall.elapsed() / 1000) / times
 }
 

@@ -1,19 +1,19 @@
-//! Recall and cost of the vector segment on real embeddings.
+//! Measures recall and cost of vector segments on real embeddings.
 //!
 //! `cargo run --release -p isolith-segment --example recall -- FILE.npy [ROWS…]`
 //!
-//! The file holds float16 vectors, the last 400 of which are the queries. Larger sets
-//! are mixes of two real vectors with some noise. The yardstick is a plain scan over
-//! the same vectors as bytes in memory, in the same run.
+//! The file contains float16 vectors; the last 400 are the queries. Larger sets are mixtures of
+//! two real vectors with noise. The baseline is a plain scan, in the same run, over the same
+//! vectors as bytes in memory.
 
 use std::error::Error;
 use std::fs;
 use std::time::Duration;
 
 use isolate_types::InWorker;
-use isolith_segment::exact::Query;
+use isolith_segment::exact::ExactQuery;
 use isolith_segment::storage::Disk;
-use isolith_segment::{Bits, Scratch, VectorBuilder, VectorSegment, VectorSpec};
+use isolith_segment::{Bits, SearchBuffers, VectorBuilder, VectorSegment, VectorSpec};
 use isolith_types::Metric;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,7 +23,7 @@ const RUNS: usize = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("which .npy file?")?;
+    let path = arguments.next().ok_or("usage: recall FILE.npy [ROWS…]")?;
     let mut sizes = arguments.map(|size| size.parse()).collect::<Result<Vec<usize>, _>>()?;
     if sizes.is_empty() {
         sizes = vec![16_000, 100_000, 1_000_000];
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds a segment and asks it, with every n-th row allowed for each n of `filters`.
+/// Builds a segment and searches it, allowing one row in n for each n of `filters`.
 fn measure(
     name: &str,
     metric: Metric,
@@ -104,13 +104,13 @@ fn measure(
     Ok(())
 }
 
-/// Means over all queries; times are of the processor, in microseconds.
+/// Means over all queries. Times are CPU times in microseconds.
 #[derive(Default)]
 struct Figures {
     recall: f64,
-    /// Candidates that came back.
+    /// Number of candidates returned.
     given: f64,
-    /// Candidates whose exact distance had to be taken.
+    /// Number of candidates whose exact distance was needed.
     exact: f64,
     search: f64,
     all: f64,
@@ -127,11 +127,11 @@ impl Figures {
     ) -> Result<Self, Box<dyn Error>> {
         let dimension = segment.dimension();
         let vector = |row: usize| &vectors[row * dimension..(row + 1) * dimension];
-        let mut scratch = Scratch::default();
+        let mut buffers = SearchBuffers::default();
         let mut figures = Self::default();
         let count = (queries.len() / dimension) as f64;
         for query in queries.chunks_exact(dimension) {
-            let exact = Query::new(segment.metric(), query)?;
+            let exact = ExactQuery::new(segment.metric(), query)?;
             let mut all = Vec::new();
             for row in
                 (0..segment.len()).filter(|row| allowed.is_none_or(|bits| bits.contains(*row)))
@@ -143,7 +143,7 @@ impl Figures {
 
             let mut candidates = Vec::new();
             figures.search += quickest(|| {
-                candidates = segment.search(query, WANT, allowed, None, &mut scratch)?;
+                candidates = segment.search(query, WANT, allowed, None, &mut buffers)?;
                 Ok(())
             })?;
             let mut best: Vec<f32> = Vec::new();
@@ -160,7 +160,7 @@ impl Figures {
             figures.recall += found as f64 / WANT as f64;
 
             figures.all += quickest(|| {
-                segment.search_all(query, WANT, allowed, None, &mut scratch)?;
+                segment.search_all(query, WANT, allowed, None, &mut buffers)?;
                 Ok(())
             })?;
             figures.plain += quickest(|| {
@@ -182,7 +182,7 @@ impl Figures {
     }
 }
 
-/// Vectors as bytes with a scale each, and nothing else.
+/// The baseline: vectors as bytes, with a scale each.
 struct Plain {
     dimension: usize,
     bytes: Vec<i8>,
@@ -200,7 +200,7 @@ impl Plain {
         plain
     }
 
-    /// The best by inner product.
+    /// The nearest by inner product.
     fn search(&self, query: &[f32]) -> Vec<(f32, usize)> {
         let largest = query.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
         let query: Vec<i16> = query.iter().map(|x| (x / largest * 127.0).round() as i16).collect();
@@ -237,7 +237,7 @@ fn product_avx2(bytes: &[i8], query: &[i16]) -> i32 {
     let mut sums = [_mm256_setzero_si256(); 2];
     for (bytes, query) in bytes.chunks_exact(32).zip(query.chunks_exact(32)) {
         for half in 0..2 {
-            // SAFETY: each half has 16 components.
+            // SAFETY: each half has the 16 components that are read.
             let (x, y) = unsafe {
                 (
                     _mm_loadu_si128(bytes[16 * half..].as_ptr().cast()),
@@ -249,14 +249,14 @@ fn product_avx2(bytes: &[i8], query: &[i16]) -> i32 {
         }
     }
     let mut lanes = [0i32; 8];
-    // SAFETY: the lanes are as large as the register.
+    // SAFETY: the array has the size of the register.
     unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
     let done = bytes.len() / 32 * 32;
     let rest = bytes[done..].iter().zip(&query[done..]).map(|(x, y)| i32::from(*x) * i32::from(*y));
     lanes.iter().sum::<i32>() + rest.sum::<i32>()
 }
 
-/// The real vectors first, then mixes of two of them with a tenth of noise.
+/// The real vectors first, then mixtures of two of them with noise.
 fn mixed(real: &[f32], dimension: usize, rows: usize) -> Vec<f32> {
     let known = real.len() / dimension;
     let vector = |row: usize| &real[row * dimension..(row + 1) * dimension];
@@ -276,7 +276,7 @@ fn mixed(real: &[f32], dimension: usize, rows: usize) -> Vec<f32> {
     vectors
 }
 
-/// Lengths between 0.2 and 5.
+/// Scales vectors by factors from 0.2 to 5.
 fn stretch(mut vectors: Vec<f32>, dimension: usize) -> Vec<f32> {
     for (row, vector) in vectors.chunks_exact_mut(dimension).enumerate() {
         let factor = 0.2 * 25f32.powf(unit(scatter(row + 12_345)));
@@ -293,7 +293,7 @@ fn unit(random: u64) -> f32 {
     (random >> 40) as f32 / (1u64 << 24) as f32
 }
 
-/// A number that looks random.
+/// A pseudo-random number.
 fn scatter(seed: usize) -> u64 {
     let mut z = (seed as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -323,14 +323,13 @@ fn read_npy(path: &str) -> Result<(usize, Vec<f32>), Box<dyn Error>> {
     Ok((dimension, bytes[start..].chunks_exact(2).map(half).collect()))
 }
 
-/// What this thread has used of the processor.
+/// The CPU time of this thread.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The least that one of some runs used of the processor, in microseconds: what other
-/// processes do to caches is not measured.
+/// The minimum CPU time of several runs, in microseconds, to exclude effects of other processes.
 fn quickest(mut run: impl FnMut() -> Result<(), Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
     let mut least = f64::INFINITY;
     for _ in 0..RUNS {

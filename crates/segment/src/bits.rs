@@ -1,4 +1,4 @@
-/// A set of positions in a segment.
+/// A bit set of positions in a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bits {
     words: Vec<u64>,
@@ -6,46 +6,46 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// An empty set of positions below `length`.
+    /// An empty set that can hold the positions below `length`.
     pub fn new(length: usize) -> Self {
         Self { words: vec![0; length.div_ceil(64)], length }
     }
 
-    /// How many positions there are, in the set or not.
+    /// The capacity of the set, not the number of positions in it: see [`count`](Self::count).
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no positions at all.
+    /// Whether the capacity is 0.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Puts a position into the set. One beyond the length is left out.
+    /// Adds a position. Ignored if it is beyond the capacity.
     pub fn insert(&mut self, position: usize) {
         if position < self.length {
             self.words[position / 64] |= 1 << (position % 64);
         }
     }
 
-    /// Takes a position out of the set.
+    /// Removes a position.
     pub fn remove(&mut self, position: usize) {
         if position < self.length {
             self.words[position / 64] &= !(1 << (position % 64));
         }
     }
 
-    /// Takes all positions out.
+    /// Removes all positions.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
 
-    /// Whether a position is in the set.
+    /// Whether the position is in the set.
     pub fn contains(&self, position: usize) -> bool {
         self.word(position / 64) >> (position % 64) & 1 == 1
     }
 
-    /// How many positions are in the set.
+    /// The number of positions in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -55,18 +55,18 @@ impl Bits {
         self.words.iter().enumerate().flat_map(|(at, word)| ones(*word).map(move |i| 64 * at + i))
     }
 
-    /// Positions 64 × `at` and up, the lowest bit first; none of those beyond the length.
+    /// Positions `64 * at..64 * (at + 1)`, lowest bit first; bits beyond the capacity are zero.
     pub(crate) fn word(&self, at: usize) -> u64 {
         self.words.get(at).copied().unwrap_or(0)
     }
 }
 
-/// The places of the bits that are set.
+/// The indexes of the set bits.
 pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
-        let place = word.trailing_zeros() as usize;
-        // Clears the lowest bit.
-        (word != 0).then(|| word &= word - 1).map(|()| place)
+        let index = word.trailing_zeros() as usize;
+        // Clears the lowest set bit.
+        (word != 0).then(|| word &= word - 1).map(|()| index)
     })
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_holds_what_was_inserted() {
+    fn insert_remove_and_clear() {
         let mut bits = Bits::new(130);
         for position in [0, 63, 64, 129, 130, 1000] {
             bits.insert(position);

@@ -1,82 +1,81 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::container::Kind;
+use crate::container::SegmentKind;
 
 /// Why a segment cannot be built, opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {operation} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// On which file.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is something else.
-    #[error("{} is no segment", path.display())]
-    Foreign {
+    /// The file has no segment header.
+    #[error("{} is not a segment", path.display())]
+    NotASegment {
         /// The file.
         path: PathBuf,
     },
-    /// The file was written by another version of the program.
-    #[error("{} has version {found} of the format, not {known}", path.display())]
-    Version {
+    /// The container or layout version differs from the one this program reads.
+    #[error("{} has format version {found}, expected {known}", path.display())]
+    UnsupportedVersion {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The file's version.
         found: u32,
-        /// The one that can be read.
+        /// The supported version.
         known: u32,
     },
     /// The file is a segment of another kind.
-    #[error("{} is a {found} segment, not a {wanted} segment", path.display())]
-    Kind {
+    #[error("{} is a {found} segment, not a {expected} segment", path.display())]
+    WrongKind {
         /// The file.
         path: PathBuf,
-        /// What it is.
-        found: Kind,
-        /// What was asked for.
-        wanted: Kind,
+        /// The file's kind.
+        found: SegmentKind,
+        /// The requested kind.
+        expected: SegmentKind,
     },
-    /// The file is sound but not the one that the truth names.
-    #[error("{} has checksum {found:08x}, not {expected:08x}", path.display())]
-    Other {
+    /// The file is valid, but not the one recorded in the database.
+    #[error("{} has checksum {found:08x}, expected {expected:08x}", path.display())]
+    WrongChecksum {
         /// The file.
         path: PathBuf,
-        /// Its checksum.
+        /// The file's checksum.
         found: u32,
-        /// The truth's.
+        /// The checksum in the database.
         expected: u32,
     },
-    /// The file is not as it was written.
-    #[error("{} is damaged: {what}", path.display())]
+    /// The content does not match its checksums, or is inconsistent.
+    #[error("{} is damaged: {detail}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where, and how that was seen.
-        what: String,
+        /// Where, and how it was detected.
+        detail: String,
     },
-    /// The caller asked for what a segment cannot hold or do.
+    /// The request is invalid; the file is not at fault.
     #[error("cannot {operation} {}: {problem}", path.display())]
-    Refused {
-        /// What was tried.
+    Invalid {
+        /// The operation, as a verb.
         operation: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Why the request is invalid.
         problem: String,
     },
 }
 
 impl SegmentError {
-    /// Whether the file is to blame and must not be used again. Otherwise it is the
-    /// request, or the state of the system.
+    /// Whether the file itself is at fault and must not be used again.
     pub fn is_damage(&self) -> bool {
-        !matches!(self, Self::Io { .. } | Self::Refused { .. })
+        !matches!(self, Self::Io { .. } | Self::Invalid { .. })
     }
 
     pub(crate) fn io(
@@ -87,15 +86,15 @@ impl SegmentError {
         move |source| Self::Io { operation, path, source }
     }
 
-    pub(crate) fn damaged(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self::Damaged { path: path.into(), what: what.into() }
+    pub(crate) fn damaged(path: impl Into<PathBuf>, detail: impl Into<String>) -> Self {
+        Self::Damaged { path: path.into(), detail: detail.into() }
     }
 
-    pub(crate) fn refused(
+    pub(crate) fn invalid(
         operation: &'static str,
         path: impl Into<PathBuf>,
         problem: impl Into<String>,
     ) -> Self {
-        Self::Refused { operation, path: path.into(), problem: problem.into() }
+        Self::Invalid { operation, path: path.into(), problem: problem.into() }
     }
 }

@@ -1,45 +1,42 @@
-//! Exact distances: for the tail, for rescoring, and to tell what is no vector.
+//! Exact distances, for searching the tail and rescoring candidates, and validation of vectors.
 
 use isolith_types::{LONGEST_VECTOR, Metric};
 
 use crate::kernel::Kernel;
 
-/// Squares of f32 below this lose digits that a direction needs.
+/// Below this, squared lengths computed in f32 are too imprecise for a cosine.
 const TINY: f64 = 1e-20;
 
-/// Why numbers are not a vector that distances can be taken from.
+/// Why a vector is not valid for its collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VectorProblem {
     /// The wrong number of components.
-    #[error("it has {found} components, not {expected}")]
+    #[error("{found} components instead of {expected}")]
     Dimension {
-        /// How many there should be.
+        /// The collection's dimension.
         expected: usize,
-        /// How many there are.
+        /// The vector's dimension.
         found: usize,
     },
-    /// A component is infinite or not a number.
-    #[error("its component {0} is not a finite number")]
+    /// The component at this index is infinite or NaN.
+    #[error("component {0} is not finite")]
     NotFinite(usize),
-    /// It is so long that distances from it overflow.
-    #[error("it is longer than 1e18")]
+    /// It is so long that distances would overflow.
+    #[error("longer than 1e18")]
     TooLong,
-    /// It is zero, which has no direction and so no cosine.
-    #[error("it is zero, which has no cosine")]
+    /// The zero vector has no direction, so no cosine distance.
+    #[error("the zero vector has no cosine distance")]
     Zero,
 }
 
-/// Whether a vector can be stored or asked for under a metric.
-///
-/// # Errors
-/// The problem with it.
+/// Validates a vector for storing or searching with this metric.
 pub fn check(vector: &[f32], metric: Metric) -> Result<(), VectorProblem> {
     length(vector, metric).map(drop)
 }
 
-/// The length of a vector that is sound.
+/// The length of a vector, if it is valid.
 pub(crate) fn length(vector: &[f32], metric: Metric) -> Result<f64, VectorProblem> {
-    // Sums in f64 neither overflow nor vanish, whatever the f32 are.
+    // In f64, squares of f32 neither overflow nor underflow.
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     let length = square.sqrt();
     if !length.is_finite() {
@@ -55,44 +52,38 @@ pub(crate) fn length(vector: &[f32], metric: Metric) -> Result<f64, VectorProble
     Ok(length)
 }
 
-/// A query whose exact distances from vectors are wanted.
+/// A query vector, prepared for computing exact distances.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub struct ExactQuery {
     metric: Metric,
     vector: Vec<f32>,
     length: f64,
     kernel: Kernel,
 }
 
-impl Query {
-    /// Takes a query's vector.
-    ///
-    /// # Errors
-    /// The problem with it.
+impl ExactQuery {
+    /// Prepares a query. Fails if it is not valid.
     pub fn new(metric: Metric, vector: &[f32]) -> Result<Self, VectorProblem> {
         let length = length(vector, metric)?;
         Ok(Self { metric, vector: vector.to_vec(), length, kernel: Kernel::detect() })
     }
 
-    /// The distance of a vector.
+    /// The distance from a vector.
     ///
     /// # Errors
-    /// If that is no vector of this dimension.
+    /// If the vector has another dimension or the distance is not finite.
     pub fn distance(&self, other: &[f32]) -> Result<f32, VectorProblem> {
         self.same_dimension(other.len())?;
         let distance = match self.metric {
             Metric::L2 => self.kernel.distance(&self.vector, other),
-            _ => self.of_product(self.kernel.dot_and_square(&self.vector, other), || {
-                self.careful_product(other.iter().copied())
+            _ => self.product_distance(self.kernel.dot_and_square(&self.vector, other), || {
+                self.precise_product(other.iter().copied())
             }),
         };
         finite(distance, other.iter().copied())
     }
 
-    /// The distance of a vector in little-endian bytes, at any address.
-    ///
-    /// # Errors
-    /// If that is no vector of this dimension.
+    /// As [`distance`](Self::distance), for little-endian bytes of any alignment.
     pub fn distance_bytes(&self, other: &[u8]) -> Result<f32, VectorProblem> {
         if !other.len().is_multiple_of(4) {
             let (expected, found) = (self.vector.len(), other.len() / 4);
@@ -101,9 +92,10 @@ impl Query {
         self.same_dimension(other.len() / 4)?;
         let distance = match self.metric {
             Metric::L2 => self.kernel.distance_bytes(&self.vector, other),
-            _ => self.of_product(self.kernel.dot_and_square_bytes(&self.vector, other), || {
-                self.careful_product(floats(other))
-            }),
+            _ => self
+                .product_distance(self.kernel.dot_and_square_bytes(&self.vector, other), || {
+                    self.precise_product(floats(other))
+                }),
         };
         finite(distance, floats(other))
     }
@@ -113,21 +105,23 @@ impl Query {
         if found == expected { Ok(()) } else { Err(VectorProblem::Dimension { expected, found }) }
     }
 
-    fn of_product(&self, fast: (f64, f64), careful: impl FnOnce() -> (f64, f64)) -> f64 {
+    /// Takes the inner product and the other vector's squared length. `precise` computes them in
+    /// f64, for tiny vectors.
+    fn product_distance(&self, fast: (f64, f64), precise: impl FnOnce() -> (f64, f64)) -> f64 {
         if self.metric != Metric::Cosine {
             return 1.0 - fast.0;
         }
         let tiny = fast.1 < TINY || self.length * self.length < TINY;
-        let (product, square) = if tiny { careful() } else { fast };
+        let (product, square) = if tiny { precise() } else { fast };
         if square == 0.0 {
             return 1.0;
         }
         let distance = 1.0 - product / (self.length * square.sqrt());
-        // Rounding must not make a vector nearer than itself; NaN stays NaN.
+        // Rounding must not give a negative distance. NaN stays NaN.
         if distance < 0.0 { 0.0 } else { distance }
     }
 
-    fn careful_product(&self, other: impl Iterator<Item = f32>) -> (f64, f64) {
+    fn precise_product(&self, other: impl Iterator<Item = f32>) -> (f64, f64) {
         let (mut product, mut square) = (0.0, 0.0);
         for (x, y) in self.vector.iter().zip(other) {
             product += f64::from(*x) * f64::from(y);

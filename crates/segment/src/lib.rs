@@ -1,9 +1,10 @@
-//! Derived files: immutable, checksummed segments of vectors, texts and the graph.
+//! Segments: immutable, checksummed files derived from the database, which index vectors, text
+//! and the graph.
 //!
-//! A segment is made from the truth, published by one rename, mapped by readers and
-//! never changed. `docs/format.md` has the bytes. Damage is an error with a type, never
-//! a wrong answer. What is current, and what is dead, is the truth's business: nothing
-//! here knows of SQLite.
+//! A segment is built from the database, published by one rename, memory-mapped by readers and
+//! never changed. `docs/format.md` specifies the bytes. Damage is reported as a typed error and
+//! never leads to a wrong answer. This crate does not use SQLite: the database knows which
+//! segments are current and which rows are deleted.
 
 mod bits;
 mod container;
@@ -16,7 +17,11 @@ pub mod text;
 pub mod vector;
 
 pub use bits::Bits;
-pub use container::{Container, ContainerWriter, Kind, Published, is_temporary, remove_leftovers};
+pub use container::{
+    Container, ContainerWriter, PublishedSegment, SegmentKind, is_temporary, remove_leftovers,
+};
 pub use error::SegmentError;
 pub use graph::{GraphSegment, write_graph};
-pub use vector::{Candidate, Scratch, VectorBuilder, VectorSegment, VectorSpec, VectorSum};
+pub use vector::{
+    SearchBuffers, VectorBuilder, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
+};

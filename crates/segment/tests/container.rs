@@ -1,4 +1,4 @@
-//! The file format under damage and power loss.
+//! The container format: damage and power loss.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -8,17 +8,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolate_types::InWorker;
-use isolith_segment::storage::lossy::Lossy;
+use isolith_segment::storage::lossy::LossyStorage;
 use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::{
-    Container, ContainerWriter, Kind, Published, SegmentError, remove_leftovers,
+    Container, ContainerWriter, PublishedSegment, SegmentError, SegmentKind, remove_leftovers,
 };
 
 const BLOCK: usize = 64 * 1024;
 
 /// Two sections: a short one and one of `length` bytes.
-fn publish(storage: &dyn Storage, name: &str, length: usize) -> Result<Published, SegmentError> {
-    let mut writer = ContainerWriter::create(storage, name, Kind::Vector, 3)?;
+fn publish(
+    storage: &dyn Storage,
+    name: &str,
+    length: usize,
+) -> Result<PublishedSegment, SegmentError> {
+    let mut writer = ContainerWriter::create(storage, name, SegmentKind::Vector, 3)?;
     writer.begin_section("short")?;
     writer.write(b"hello")?;
     writer.begin_section("long")?;
@@ -33,10 +37,10 @@ fn payload(length: usize) -> Vec<u8> {
 }
 
 fn open(path: &Path) -> Result<Container, SegmentError> {
-    Container::open(path, Kind::Vector, None, InWorker::in_process())
+    Container::open(path, SegmentKind::Vector, None, InWorker::in_process())
 }
 
-/// Opens and reads everything; what it gives must be what was written.
+/// Opens the file and compares all its content.
 fn read(path: &Path, length: usize) -> Result<(), SegmentError> {
     let container = open(path)?;
     container.verify()?;
@@ -45,7 +49,7 @@ fn read(path: &Path, length: usize) -> Result<(), SegmentError> {
     Ok(())
 }
 
-fn published(length: usize) -> (tempfile::TempDir, PathBuf, Published) {
+fn published(length: usize) -> (tempfile::TempDir, PathBuf, PublishedSegment) {
     let folder = tempfile::tempdir().unwrap();
     let published = publish(&Disk::new(folder.path()), "one", length).unwrap();
     let path = folder.path().join("one");
@@ -53,7 +57,7 @@ fn published(length: usize) -> (tempfile::TempDir, PathBuf, Published) {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn round_trips() {
     for length in [0, 1, 63, 1000, BLOCK - 192, BLOCK, 3 * BLOCK + 17] {
         let (folder, path, published) = published(length);
         read(&path, length).unwrap();
@@ -61,36 +65,37 @@ fn what_was_written_is_read() {
         assert_eq!((container.version(), container.checksum()), (3, published.checksum));
         assert_eq!(fs::metadata(&path).unwrap().len(), published.bytes);
         assert!(container.sections().all(|(_, range)| range.start % 64 == 0));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary files");
     }
 }
 
 #[test]
-fn a_container_without_sections_is_sound() {
+fn container_without_sections_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
-    ContainerWriter::create(&disk, "one", Kind::Text, 1).unwrap().finish().unwrap();
+    ContainerWriter::create(&disk, "one", SegmentKind::Text, 1).unwrap().finish().unwrap();
     let path = folder.path().join("one");
-    let container = Container::open(&path, Kind::Text, None, InWorker::in_process()).unwrap();
+    let container =
+        Container::open(&path, SegmentKind::Text, None, InWorker::in_process()).unwrap();
     container.verify().unwrap();
     assert!(container.section("short").unwrap_err().is_damage());
 }
 
 #[test]
-fn no_flipped_bit_goes_unnoticed() {
+fn detects_a_flipped_bit_in_any_byte() {
     let (_folder, path, _) = published(100);
     let sound = fs::read(&path).unwrap();
     for at in 0..sound.len() {
         let mut bytes = sound.clone();
         bytes[at] ^= 1 << (at % 8);
         fs::write(&path, &bytes).unwrap();
-        let error = read(&path, 100).expect_err(&format!("byte {at} is not under a checksum"));
+        let error = read(&path, 100).expect_err(&format!("byte {at} is not covered by a checksum"));
         assert!(error.is_damage(), "byte {at}: {error}");
     }
 }
 
 #[test]
-fn no_wrong_length_goes_unnoticed() {
+fn detects_wrong_lengths() {
     let (_folder, path, _) = published(BLOCK);
     let sound = fs::read(&path).unwrap();
     let cuts = (0..200).chain(sound.len() - 200..sound.len()).chain([BLOCK, BLOCK + 64]);
@@ -107,26 +112,27 @@ fn no_wrong_length_goes_unnoticed() {
 }
 
 #[test]
-fn other_files_are_told_apart() {
+fn rejects_other_files() {
     let (folder, path, first) = published(100);
     let token = InWorker::in_process();
-    let error = Container::open(&path, Kind::Text, None, token).unwrap_err();
-    assert!(matches!(error, SegmentError::Kind { .. }), "{error}");
-    let error = Container::open(&path, Kind::Vector, Some(first.checksum ^ 1), token).unwrap_err();
-    assert!(matches!(error, SegmentError::Other { .. }), "{error}");
-    Container::open(&path, Kind::Vector, Some(first.checksum), token).unwrap();
+    let error = Container::open(&path, SegmentKind::Text, None, token).unwrap_err();
+    assert!(matches!(error, SegmentError::WrongKind { .. }), "{error}");
+    let error =
+        Container::open(&path, SegmentKind::Vector, Some(first.checksum ^ 1), token).unwrap_err();
+    assert!(matches!(error, SegmentError::WrongChecksum { .. }), "{error}");
+    Container::open(&path, SegmentKind::Vector, Some(first.checksum), token).unwrap();
 
     for foreign in [vec![], vec![0; 63], vec![0; 4096], b"SQLite format 3\0".repeat(300)] {
         fs::write(&path, &foreign).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, SegmentError::Foreign { .. }), "{error}");
+        assert!(matches!(error, SegmentError::NotASegment { .. }), "{error}");
     }
     let error = open(&folder.path().join("missing")).unwrap_err();
     assert!(matches!(error, SegmentError::Io { .. }) && !error.is_damage(), "{error}");
 }
 
 #[test]
-fn blocks_are_checked_when_they_are_touched() {
+fn verifies_blocks_on_first_use() {
     let (_folder, path, _) = published(4 * BLOCK);
     let mut bytes = fs::read(&path).unwrap();
     bytes[2 * BLOCK + 5] ^= 1;
@@ -141,24 +147,24 @@ fn blocks_are_checked_when_they_are_touched() {
     }
     container.bytes(3 * BLOCK..long.end).unwrap();
     assert!(container.verify().is_err());
-    assert!(container.bytes(0..bytes.len()).is_err(), "the table is not part of the content");
+    assert!(container.bytes(0..bytes.len()).is_err(), "the checksum table is not content");
     assert!(container.bytes(usize::MAX - 1..usize::MAX).is_err());
 }
 
 #[test]
-fn sections_are_written_in_order() {
+fn rejects_data_without_section_and_duplicate_names() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
-    let mut writer = ContainerWriter::create(&disk, "one", Kind::Text, 1).unwrap();
+    let mut writer = ContainerWriter::create(&disk, "one", SegmentKind::Text, 1).unwrap();
     assert!(writer.write(b"x").is_err());
     writer.begin_section("a").unwrap();
     assert!(writer.begin_section("a").is_err());
     drop(writer);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a dropped build leaves nothing");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a dropped build leaves no files");
 }
 
 #[test]
-fn only_old_leftovers_are_removed() {
+fn removes_only_old_leftovers() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     publish(&disk, "one", 10).unwrap();
@@ -169,7 +175,7 @@ fn only_old_leftovers_are_removed() {
     read(&folder.path().join("one"), 10).unwrap();
 }
 
-/// A generator of bits, so that each run loses the same.
+/// Pseudo-random bits.
 fn bits(mut state: u64) -> impl FnMut() -> bool {
     move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -178,21 +184,21 @@ fn bits(mut state: u64) -> impl FnMut() -> bool {
 }
 
 #[test]
-fn a_loss_of_power_leaves_all_or_nothing() {
+fn power_loss_leaves_a_complete_segment_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("after");
     let length = 2 * BLOCK + 100;
-    let whole = Lossy::new();
+    let whole = LossyStorage::new();
     publish(&whole, "one", length).unwrap();
     let operations = whole.operations();
     let mut survived = 0;
 
     for (point, fate) in (0..=operations).flat_map(|point| (0..8).map(move |fate| (point, fate))) {
-        let lossy = Lossy::new();
-        lossy.power_for(point);
+        let lossy = LossyStorage::new();
+        lossy.fail_after(point);
         let outcome = publish(&lossy, "one", length);
         assert_eq!(outcome.is_ok(), point == operations);
-        // What was not synced is lost, or has reached the disk in part.
+        // Unsynced changes are all lost, all kept, or some of each.
         match fate {
             0 => lossy.crash(),
             1 => lossy.crash_keeping(|| true),
@@ -204,26 +210,26 @@ fn a_loss_of_power_leaves_all_or_nothing() {
                 read(&path, length).unwrap_or_else(|error| panic!("{point}/{fate}: {error}"));
                 survived += 1;
             }
-            None => assert!(outcome.is_err(), "{point}/{fate}: a published file is gone"),
+            None => assert!(outcome.is_err(), "{point}/{fate}: a published file is missing"),
         }
         remove_leftovers(&lossy, Duration::ZERO).unwrap();
         assert!(lossy.list().unwrap().iter().all(|entry| entry.name == "one"));
     }
-    assert!(survived > 8, "some crashes came after the rename");
+    assert!(survived > 8, "some crashes must be after the rename");
 }
 
 #[test]
-fn a_file_that_reads_back_changed_is_not_published() {
-    let storage = Liar(Lossy::new());
+fn does_not_publish_a_file_that_reads_back_differently() {
+    let storage = CorruptingStorage(LossyStorage::new());
     let error = publish(&storage, "one", BLOCK).unwrap_err();
     assert!(matches!(error, SegmentError::Damaged { .. }), "{error}");
     assert!(storage.list().unwrap().is_empty());
 }
 
-/// A disk that gives back one byte that was never written.
-struct Liar(Lossy);
+/// A disk that returns a wrong byte.
+struct CorruptingStorage(LossyStorage);
 
-impl Storage for Liar {
+impl Storage for CorruptingStorage {
     fn create(
         &self,
         name: &str,
@@ -246,7 +252,7 @@ impl Storage for Liar {
         self.0.remove(name)
     }
 
-    fn list(&self) -> std::io::Result<Vec<isolith_segment::storage::Entry>> {
+    fn list(&self) -> std::io::Result<Vec<isolith_segment::storage::StorageEntry>> {
         self.0.list()
     }
 

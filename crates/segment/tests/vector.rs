@@ -1,4 +1,4 @@
-//! Vector segments: what is found, what is bounded, what is noticed.
+//! Vector segments: search results, error bounds, validation and damage.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -7,31 +7,31 @@ use std::path::Path;
 use std::sync::Arc;
 
 use isolate_types::InWorker;
-use isolith_segment::exact::{self, Query, VectorProblem};
+use isolith_segment::exact::{self, ExactQuery, VectorProblem};
 use isolith_segment::storage::Disk;
-use isolith_segment::storage::lossy::Lossy;
+use isolith_segment::storage::lossy::LossyStorage;
 use isolith_segment::{
-    Bits, Candidate, Scratch, SegmentError, VectorBuilder, VectorSegment, VectorSpec,
+    Bits, SearchBuffers, SegmentError, VectorBuilder, VectorCandidate, VectorSegment, VectorSpec,
 };
 use isolith_types::Metric;
 
 const METRICS: [Metric; 3] = [Metric::Cosine, Metric::L2, Metric::Dot];
 const WANT: usize = 10;
 
-/// Vectors around some centres, of lengths between a quarter and four, off the origin.
+/// Vectors in clusters, scaled by factors from 1/4 to 4 and shifted away from the origin.
 fn clustered(rows: usize, dimension: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut random = Random(seed);
-    // The same places for every seed, so that queries lie among the rows.
+    // The same clusters for every seed, so that queries lie among the rows.
     let mut places = Random(dimension as u64);
-    let centres: Vec<Vec<f32>> =
+    let centroids: Vec<Vec<f32>> =
         (0..1 + rows / 200).map(|_| (0..dimension).map(|_| places.normal()).collect()).collect();
     let offset: Vec<f32> = (0..dimension).map(|_| places.normal()).collect();
     (0..rows)
         .map(|_| {
-            let centre = &centres[random.next() as usize % centres.len()];
+            let centroid = &centroids[random.next() as usize % centroids.len()];
             let size = 4f32.powf(random.unit() * 2.0 - 1.0);
             (0..dimension)
-                .map(|i| (centre[i] + 0.7 * random.normal()) * size + 0.5 * offset[i])
+                .map(|i| (centroid[i] + 0.7 * random.normal()) * size + 0.5 * offset[i])
                 .collect()
         })
         .collect()
@@ -51,14 +51,13 @@ impl Random {
         (self.next() >> 40) as f32 / (1u64 << 24) as f32
     }
 
-    /// Nearly normal: the sum of three.
+    /// Approximately normal: the sum of three uniform numbers.
     fn normal(&mut self) -> f32 {
         (0..3).map(|_| self.unit() - 0.5).sum::<f32>() * 2.0
     }
 }
 
-/// Row and change of a position.
-fn numbers(position: usize) -> (u64, u64) {
+fn row_and_change(position: usize) -> (u64, u64) {
     let row = 100 + 3 * position as u64 + position as u64 / 7;
     (row, row + 5)
 }
@@ -69,7 +68,7 @@ fn build(folder: &Path, metric: Metric, vectors: &[Vec<f32>], dimension: usize) 
     let spec = VectorSpec { dimension: dimension as u32, metric };
     let mut builder = VectorBuilder::create(&disk, "one", spec, token).unwrap();
     for (position, vector) in vectors.iter().enumerate() {
-        let (row, change) = numbers(position);
+        let (row, change) = row_and_change(position);
         if position % 2 == 0 {
             builder.push(row, change, vector).unwrap();
         } else {
@@ -82,9 +81,13 @@ fn build(folder: &Path, metric: Metric, vectors: &[Vec<f32>], dimension: usize) 
     VectorSegment::open(&folder.join("one"), Some(published.checksum), token).unwrap()
 }
 
-/// What a caller does: exact distances in the order of the candidates, until no other
-/// can be nearer. Checks the bounds on the way.
-fn rescored(candidates: &[Candidate], query: &Query, vectors: &[Vec<f32>]) -> Vec<(f32, usize)> {
+/// Computes exact distances in the order of the candidates until no other can be nearer, as
+/// callers do. Also checks the bounds.
+fn rescore(
+    candidates: &[VectorCandidate],
+    query: &ExactQuery,
+    vectors: &[Vec<f32>],
+) -> Vec<(f32, usize)> {
     let mut best: Vec<(f32, usize)> = Vec::new();
     let mut done = false;
     for pair in candidates.windows(2) {
@@ -92,13 +95,13 @@ fn rescored(candidates: &[Candidate], query: &Query, vectors: &[Vec<f32>]) -> Ve
     }
     for candidate in candidates {
         let (position, at_least) = (candidate.position, candidate.distance_at_least);
-        assert_eq!((candidate.row, candidate.change), numbers(position));
+        assert_eq!((candidate.row, candidate.change), row_and_change(position));
         let distance = query.distance(&vectors[position]).unwrap();
         assert!(at_least <= distance, "{at_least} > {distance}");
         assert!(at_least <= candidate.distance_estimate);
         done |= best.len() >= WANT && best[WANT - 1].0 <= at_least;
         if done {
-            assert!(distance >= best[WANT - 1].0, "stopping early would have lost one");
+            assert!(distance >= best[WANT - 1].0, "stopping early would have missed one");
             continue;
         }
         best.push((distance, position));
@@ -109,7 +112,7 @@ fn rescored(candidates: &[Candidate], query: &Query, vectors: &[Vec<f32>]) -> Ve
 }
 
 fn brute_force(
-    query: &Query,
+    query: &ExactQuery,
     vectors: &[Vec<f32>],
     live: impl Fn(usize) -> bool,
 ) -> Vec<(f32, usize)> {
@@ -123,28 +126,28 @@ fn brute_force(
 }
 
 #[test]
-fn looking_at_all_is_exact_in_every_dimension() {
+fn search_all_is_exact_in_every_dimension() {
     for dimension in [1, 2, 3, 7, 63, 64, 100, 384, 1536] {
         let rows = if dimension > 100 { 200 } else { 1000 };
         let vectors = clustered(rows, dimension, 1);
         for metric in METRICS {
             let folder = tempfile::tempdir().unwrap();
             let segment = build(folder.path(), metric, &vectors, dimension);
-            let mut scratch = Scratch::default();
+            let mut buffers = SearchBuffers::default();
             for vector in clustered(5, dimension, 2) {
-                let query = Query::new(metric, &vector).unwrap();
-                let found = segment.search_all(&vector, WANT, None, None, &mut scratch).unwrap();
+                let query = ExactQuery::new(metric, &vector).unwrap();
+                let found = segment.search_all(&vector, WANT, None, None, &mut buffers).unwrap();
                 let expected = brute_force(&query, &vectors, |_| true);
-                assert_eq!(rescored(&found, &query, &vectors), expected, "{metric} {dimension}");
-                let chosen = segment.search(&vector, WANT, None, None, &mut scratch).unwrap();
-                assert_eq!(chosen, found, "so few are all looked at");
+                assert_eq!(rescore(&found, &query, &vectors), expected, "{metric} {dimension}");
+                let chosen = segment.search(&vector, WANT, None, None, &mut buffers).unwrap();
+                assert_eq!(chosen, found, "small sets are scanned");
             }
         }
     }
 }
 
 #[test]
-fn codes_find_nearly_all_and_filters_hold() {
+fn search_with_codes_finds_nearly_all_and_respects_filters() {
     let (rows, dimension) = (7000, 96);
     let vectors = clustered(rows, dimension, 1);
     let mut allowed = Bits::new(rows);
@@ -161,17 +164,17 @@ fn codes_find_nearly_all_and_filters_hold() {
     for metric in METRICS {
         let folder = tempfile::tempdir().unwrap();
         let segment = build(folder.path(), metric, &vectors, dimension);
-        let mut scratch = Scratch::default();
+        let mut buffers = SearchBuffers::default();
         let (mut right, mut wanted) = (0, 0);
         for vector in clustered(30, dimension, 2) {
-            let query = Query::new(metric, &vector).unwrap();
+            let query = ExactQuery::new(metric, &vector).unwrap();
             for filter in [false, true] {
                 let live =
                     |position| !filter || allowed.contains(position) && !dead.contains(position);
                 let (allowed, dead) = (filter.then_some(&allowed), filter.then_some(&dead));
-                let found = segment.search(&vector, WANT, allowed, dead, &mut scratch).unwrap();
+                let found = segment.search(&vector, WANT, allowed, dead, &mut buffers).unwrap();
                 assert!(found.iter().all(|candidate| live(candidate.position)));
-                let found = rescored(&found, &query, &vectors);
+                let found = rescore(&found, &query, &vectors);
                 let expected = brute_force(&query, &vectors, live);
                 right += expected.iter().filter(|hit| found.contains(hit)).count();
                 wanted += expected.len();
@@ -182,37 +185,38 @@ fn codes_find_nearly_all_and_filters_hold() {
 }
 
 #[test]
-fn small_and_sparse_sets_are_exact() {
+fn search_of_small_and_sparse_sets_is_exact() {
     let (rows, dimension) = (5000, 64);
     let vectors = clustered(rows, dimension, 1);
     let folder = tempfile::tempdir().unwrap();
     let segment = build(folder.path(), Metric::Cosine, &vectors, dimension);
-    let mut scratch = Scratch::default();
+    let mut buffers = SearchBuffers::default();
     let vector = &clustered(1, dimension, 2)[0];
-    let query = Query::new(Metric::Cosine, vector).unwrap();
+    let query = ExactQuery::new(Metric::Cosine, vector).unwrap();
     for every in [3, 50, 2000, 4999] {
         let mut allowed = Bits::new(rows);
         (0..rows).step_by(every).for_each(|position| allowed.insert(position));
-        let found = segment.search(vector, WANT, Some(&allowed), None, &mut scratch).unwrap();
+        let found = segment.search(vector, WANT, Some(&allowed), None, &mut buffers).unwrap();
         let expected = brute_force(&query, &vectors, |position| position % every == 0);
-        assert_eq!(rescored(&found, &query, &vectors), expected, "1/{every}");
+        assert_eq!(rescore(&found, &query, &vectors), expected, "1/{every}");
     }
-    let nothing = segment.search(vector, WANT, Some(&Bits::new(rows)), None, &mut scratch);
+    let nothing = segment.search(vector, WANT, Some(&Bits::new(rows)), None, &mut buffers);
     assert!(nothing.unwrap().is_empty());
-    assert!(segment.search(vector, 0, None, None, &mut scratch).unwrap().is_empty());
-    let all = segment.search(vector, usize::MAX, None, None, &mut scratch).unwrap();
-    assert_eq!(all.len(), rows, "who wants all gets all");
+    assert!(segment.search(vector, 0, None, None, &mut buffers).unwrap().is_empty());
+    let all = segment.search(vector, usize::MAX, None, None, &mut buffers).unwrap();
+    assert_eq!(all.len(), rows);
 }
 
 #[test]
-fn copies_come_in_the_order_of_their_rows() {
+fn identical_vectors_are_ordered_by_row() {
     let (rows, dimension) = (5000, 64);
     let vector = clustered(1, dimension, 4).remove(0);
     let vectors = vec![vector.clone(); rows];
     for metric in METRICS {
         let folder = tempfile::tempdir().unwrap();
         let segment = build(folder.path(), metric, &vectors, dimension);
-        let found = segment.search(&vector, WANT, None, None, &mut Scratch::default()).unwrap();
+        let found =
+            segment.search(&vector, WANT, None, None, &mut SearchBuffers::default()).unwrap();
         assert!(found.len() >= WANT && found.len() < rows, "{} of {rows}", found.len());
         let positions: Vec<usize> = found.iter().map(|candidate| candidate.position).collect();
         assert!(positions.iter().copied().eq(0..found.len()));
@@ -220,14 +224,14 @@ fn copies_come_in_the_order_of_their_rows() {
 }
 
 #[test]
-fn rows_are_found_by_number() {
+fn finds_positions_of_rows() {
     let vectors = clustered(500, 3, 1);
     let folder = tempfile::tempdir().unwrap();
     let segment = build(folder.path(), Metric::L2, &vectors, 3);
     assert_eq!((segment.len(), segment.dimension(), segment.metric()), (500, 3, Metric::L2));
     let mut wanted = Vec::new();
     for position in 0..segment.len() {
-        let (row, change) = numbers(position);
+        let (row, change) = row_and_change(position);
         assert_eq!(segment.row(position).unwrap(), row);
         assert_eq!(segment.change(position).unwrap(), change);
         assert_eq!(segment.position_of(row).unwrap(), Some(position));
@@ -244,18 +248,18 @@ fn rows_are_found_by_number() {
 }
 
 #[test]
-fn an_empty_segment_answers() {
+fn empty_segment() {
     let folder = tempfile::tempdir().unwrap();
     let segment = build(folder.path(), Metric::Dot, &[], 128);
     assert!(segment.is_empty());
     let query = vec![1.0; 128];
-    let found = segment.search(&query, WANT, None, None, &mut Scratch::default()).unwrap();
+    let found = segment.search(&query, WANT, None, None, &mut SearchBuffers::default()).unwrap();
     assert!(found.is_empty());
     assert_eq!(segment.position_of(1).unwrap(), None);
 }
 
 #[test]
-fn what_is_no_vector_is_refused() {
+fn rejects_invalid_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     let token = InWorker::in_process();
@@ -275,27 +279,27 @@ fn what_is_no_vector_is_refused() {
         (6, vec![f32::MAX, f32::MAX]),
     ] {
         let error = builder.push(row, row, &vector).unwrap_err();
-        assert!(matches!(error, SegmentError::Refused { .. }), "{row} {vector:?}: {error}");
+        assert!(matches!(error, SegmentError::Invalid { .. }), "{row} {vector:?}: {error}");
     }
     assert!(builder.push_bytes(6, 6, &[0; 7]).is_err());
     builder.push(6, 7, &[1e-30, 0.0]).unwrap();
     let (published, rows) = builder.finish().unwrap();
-    assert_eq!(rows, 2, "what was refused is not in it");
+    assert_eq!(rows, 2, "rejected vectors are not included");
 
     let path = folder.path().join("one");
     let segment = VectorSegment::open(&path, Some(published.checksum), token).unwrap();
-    let mut scratch = Scratch::default();
+    let mut buffers = SearchBuffers::default();
     for query in [vec![1.0], vec![0.0, 0.0], vec![f32::NAN, 0.0]] {
-        let error = segment.search(&query, 1, None, None, &mut scratch).unwrap_err();
+        let error = segment.search(&query, 1, None, None, &mut buffers).unwrap_err();
         assert!(!error.is_damage(), "{error}");
     }
-    let found = segment.search(&[1.0, 0.0], 1, None, None, &mut scratch).unwrap();
-    assert_eq!(found[0].row, 6, "a tiny vector has a direction too");
+    let found = segment.search(&[1.0, 0.0], 1, None, None, &mut buffers).unwrap();
+    assert_eq!(found[0].row, 6, "a tiny vector still has a direction");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn extreme_lengths_stay_within_their_bounds() {
+fn extreme_lengths_are_found_exactly() {
     let dimension = 64;
     let mut vectors = clustered(300, dimension, 1);
     for (position, vector) in vectors.iter_mut().enumerate() {
@@ -307,11 +311,12 @@ fn extreme_lengths_stay_within_their_bounds() {
         let segment = build(folder.path(), metric, &vectors, dimension);
         for size in [1e-20, 1.0, 1e15] {
             let vector: Vec<f32> = vectors[2].iter().map(|x| x * size).collect();
-            let query = Query::new(metric, &vector).unwrap();
-            let found =
-                segment.search_all(&vector, WANT, None, None, &mut Scratch::default()).unwrap();
+            let query = ExactQuery::new(metric, &vector).unwrap();
+            let found = segment
+                .search_all(&vector, WANT, None, None, &mut SearchBuffers::default())
+                .unwrap();
             let expected = brute_force(&query, &vectors, |_| true);
-            let found = rescored(&found, &query, &vectors);
+            let found = rescore(&found, &query, &vectors);
             let distances =
                 |hits: &[(f32, usize)]| hits.iter().map(|hit| hit.0).collect::<Vec<_>>();
             assert_eq!(distances(&found), distances(&expected), "{metric} {size}");
@@ -320,15 +325,15 @@ fn extreme_lengths_stay_within_their_bounds() {
 }
 
 #[test]
-fn damage_is_noticed_before_it_is_answered_from() {
+fn damaged_blocks_are_never_used() {
     let (rows, dimension) = (5000, 64);
     let vectors = clustered(rows, dimension, 1);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one");
     let segment = build(folder.path(), Metric::L2, &vectors, dimension);
     let vector = &clustered(1, dimension, 2)[0];
-    let mut scratch = Scratch::default();
-    let expected = segment.search(vector, WANT, None, None, &mut scratch).unwrap();
+    let mut buffers = SearchBuffers::default();
+    let expected = segment.search(vector, WANT, None, None, &mut buffers).unwrap();
     drop(segment);
 
     let sound = fs::read(&path).unwrap();
@@ -338,9 +343,9 @@ fn damage_is_noticed_before_it_is_answered_from() {
         bytes[at] ^= 16;
         fs::write(&path, &bytes).unwrap();
         let outcome = VectorSegment::open(&path, None, InWorker::in_process())
-            .and_then(|segment| segment.search(vector, WANT, None, None, &mut scratch));
+            .and_then(|segment| segment.search(vector, WANT, None, None, &mut buffers));
         match outcome {
-            // Only a block that the search did not need.
+            // The search did not need this block.
             Ok(found) => assert_eq!(found, expected, "byte {at}"),
             Err(error) => {
                 assert!(error.is_damage(), "byte {at}: {error}");
@@ -355,8 +360,8 @@ fn damage_is_noticed_before_it_is_answered_from() {
 }
 
 #[test]
-fn a_published_segment_survives_a_loss_of_power() {
-    let lossy = Lossy::new();
+fn published_segment_survives_power_loss() {
+    let lossy = LossyStorage::new();
     let token = InWorker::in_process();
     let spec = VectorSpec { dimension: 8, metric: Metric::Cosine };
     let build = || -> Result<u32, SegmentError> {
@@ -366,7 +371,7 @@ fn a_published_segment_survives_a_loss_of_power() {
         }
         Ok(builder.finish()?.0.checksum)
     };
-    lossy.power_for(3);
+    lossy.fail_after(3);
     assert!(build().is_err());
     lossy.crash();
     assert_eq!(lossy.contents("one"), None);
@@ -384,12 +389,12 @@ fn threads_share_a_segment() {
     let vectors = clustered(6000, 64, 1);
     let folder = tempfile::tempdir().unwrap();
     let segment = Arc::new(build(folder.path(), Metric::Cosine, &vectors, 64));
-    let answers: Vec<Vec<Candidate>> = std::thread::scope(|scope| {
+    let answers: Vec<Vec<VectorCandidate>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let (segment, query) = (segment.clone(), &vectors[17]);
                 scope.spawn(move || {
-                    segment.search(query, WANT, None, None, &mut Scratch::default()).unwrap()
+                    segment.search(query, WANT, None, None, &mut SearchBuffers::default()).unwrap()
                 })
             })
             .collect();
@@ -418,7 +423,7 @@ fn exact_distances_agree_with_f64() {
                     }
                 };
                 let scale = if metric == Metric::Cosine { 1.0 } else { 1.0 + size + expected };
-                let found = Query::new(metric, x).unwrap().distance(y).unwrap();
+                let found = ExactQuery::new(metric, x).unwrap().distance(y).unwrap();
                 assert!((f64::from(found) - expected).abs() < 2e-6 * scale, "{metric} {dimension}");
             }
         }
@@ -426,8 +431,8 @@ fn exact_distances_agree_with_f64() {
 }
 
 #[test]
-fn exact_distances_refuse_what_is_no_vector() {
-    let query = Query::new(Metric::Cosine, &[3.0, 4.0]).unwrap();
+fn exact_distances_reject_invalid_vectors() {
+    let query = ExactQuery::new(Metric::Cosine, &[3.0, 4.0]).unwrap();
     assert_eq!(query.distance(&[6.0, 8.0]), Ok(0.0));
     assert_eq!(query.distance(&[1e-40, 0.0]).map(|distance| (distance * 1e4).round()), Ok(4000.0));
     let problem = VectorProblem::Dimension { expected: 2, found: 3 };

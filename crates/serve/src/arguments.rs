@@ -1,33 +1,42 @@
-//! Limits on arguments.
+//! Arguments that tools share, and their limits.
 
 use isolith_types::{Code, Failure};
 use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::server::DefaultLimits;
+
+/// For tools that take no arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoArguments {}
 
 /// Default and maximum number of hits or rows.
 const LIMITS: (u32, u32) = (10, 100);
 
 /// Maximum size of a query.
-const QUESTION_BYTES: usize = 16 << 10;
+const MAX_QUERY_BYTES: usize = 16 << 10;
 
-/// The requested number of results, or the default.
-pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
-    limit_of(asked, LIMITS)
+/// The requested number of results, by default 10, at most 100.
+pub(crate) fn result_limit(requested: Option<u32>) -> Result<u32, Failure> {
+    limit_within(requested, LIMITS)
 }
 
-/// The requested number of results. `usual` is the default, `most` the maximum.
-pub(crate) fn limit_of(asked: Option<u32>, (usual, most): (u32, u32)) -> Result<u32, Failure> {
-    match asked.unwrap_or(usual) {
-        limit if (1..=most).contains(&limit) => Ok(limit),
-        limit => Err(Failure::new(
-            Code::BadInput,
-            format!("limit must be from 1 to {most}, not {limit}"),
-        )),
+/// The requested number of results, or the default; fails above the maximum.
+pub(crate) fn limit_within(
+    requested: Option<u32>,
+    (default, max): (u32, u32),
+) -> Result<u32, Failure> {
+    match requested.unwrap_or(default) {
+        limit if (1..=max).contains(&limit) => Ok(limit),
+        limit => {
+            Err(Failure::new(Code::BadInput, format!("limit must be from 1 to {max}, not {limit}")))
+        }
     }
 }
 
-/// Sets the limit to that of the user or project, if the caller gives none.
+/// Fills in the limit from the settings if the caller omits it.
 pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: DefaultLimits) {
     let limit = match tool {
         "search_code" | "search_similar" | "memory_search" | "collection_query" => defaults.results,
@@ -41,7 +50,7 @@ pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: Defau
     }
 }
 
-/// Start of a page, from the cursor of the previous page. Cursors are opaque to clients.
+/// The offset that a cursor stands for. Cursors are opaque to clients.
 pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
     cursor.map_or(Ok(0), |cursor| {
         cursor.parse().map_err(|_| {
@@ -51,19 +60,19 @@ pub(crate) fn offset(cursor: Option<&str>) -> Result<u64, Failure> {
 }
 
 /// Fails if the query is empty or too long.
-pub(crate) fn question(text: &str) -> Result<&str, Failure> {
+pub(crate) fn check_query(text: &str) -> Result<&str, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::new(Code::BadInput, "the query is empty"));
     }
-    bounded("query", text, QUESTION_BYTES)
+    check_length("query", text, MAX_QUERY_BYTES)
 }
 
-/// Fails if the text is longer than `most` bytes.
-pub(crate) fn bounded<'a>(name: &str, text: &'a str, most: usize) -> Result<&'a str, Failure> {
+/// Fails if the text is longer than `max` bytes.
+pub(crate) fn check_length<'a>(name: &str, text: &'a str, max: usize) -> Result<&'a str, Failure> {
     match text.len() {
-        length if length <= most => Ok(text),
+        length if length <= max => Ok(text),
         length => {
-            let message = format!("{name} has {length} bytes; the limit is {most}");
+            let message = format!("{name} has {length} bytes; the limit is {max}");
             Err(Failure::new(Code::TooLarge, message))
         }
     }
@@ -74,16 +83,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_bounded() {
-        assert_eq!(limit(None), Ok(10));
-        assert_eq!(limit(Some(100)), Ok(100));
+    fn limits_out_of_range_are_refused() {
+        assert_eq!(result_limit(None), Ok(10));
+        assert_eq!(result_limit(Some(100)), Ok(100));
         for wrong in [0, 101, u32::MAX] {
-            assert_eq!(limit(Some(wrong)).unwrap_err().code, Code::BadInput, "{wrong}");
+            assert_eq!(result_limit(Some(wrong)).unwrap_err().code, Code::BadInput, "{wrong}");
         }
     }
 
     #[test]
-    fn settings_fill_in_limits() {
+    fn omitted_limits_come_from_the_settings() {
         let defaults = DefaultLimits { results: Some(5), rows: Some(1_000) };
         let filled = |tool: &str, arguments: serde_json::Value| {
             let serde_json::Value::Object(mut arguments) = arguments else { return None };
@@ -99,8 +108,8 @@ mod tests {
 
     #[test]
     fn empty_and_overlong_queries_are_refused() {
-        assert_eq!(question("why?"), Ok("why?"));
-        assert_eq!(question(" \n").unwrap_err().code, Code::BadInput);
-        assert_eq!(question(&"x".repeat(1 << 20)).unwrap_err().code, Code::TooLarge);
+        assert_eq!(check_query("why?"), Ok("why?"));
+        assert_eq!(check_query(" \n").unwrap_err().code, Code::BadInput);
+        assert_eq!(check_query(&"x".repeat(1 << 20)).unwrap_err().code, Code::TooLarge);
     }
 }

@@ -1,5 +1,5 @@
-//! Which paths tools may name: those below the project and the allowed folders. Nothing outside
-//! is read or revealed.
+//! Confines tools to paths below the project and the allowed folders. Nothing outside is read or
+//! revealed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,45 +7,42 @@ use std::path::{Path, PathBuf};
 use isolith_engine::{OpenFile, Within, real_path};
 use isolith_types::{Code, Failure};
 
-/// Maximum length of a path.
-const PATH_BYTES: usize = 4_096;
+const MAX_PATH_BYTES: usize = 4_096;
 
-/// The folders that paths must lie in.
+/// The folders that tools may read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Confinement {
-    /// Relative paths are resolved against it.
+    /// The folder that relative paths are resolved against.
     base: Option<PathBuf>,
     /// All folders, including the base.
     folders: Vec<PathBuf>,
     within: Within,
 }
 
-/// An allowed path. It may lead elsewhere by the time it is used: open it with
+/// A path that passed the check. It may lead elsewhere by the time it is used: open it with
 /// [`Confinement::file`], or relative to a root that the engine opened in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Allowed {
-    /// Canonical: without links and `.` or `..`.
+pub(crate) struct AllowedPath {
+    /// The canonical path, without links and `.` or `..`.
     pub(crate) path: PathBuf,
-    /// Whether the path exists.
     pub(crate) exists: bool,
 }
 
 impl Confinement {
-    /// `base` is what relative paths are resolved against, `stores` are folders that tools may
-    /// never name.
+    /// Allows `base` and the `allowed` folders, except for the folders of `stores`.
     pub(crate) fn new(base: Option<PathBuf>, allowed: &[PathBuf], stores: Vec<PathBuf>) -> Self {
         let folders: Vec<PathBuf> = base.iter().chain(allowed).cloned().collect();
         Self { within: Within::new(folders.clone(), stores), base, folders }
     }
 
-    /// The same limits, for the engine.
+    /// The same confinement for the engine.
     pub(crate) fn within(&self) -> &Within {
         &self.within
     }
 
-    /// The canonical path of an argument, if it is allowed. Links are resolved before the check.
-    pub(crate) fn resolve(&self, path: &str) -> Result<Allowed, Failure> {
-        if path.is_empty() || path.len() > PATH_BYTES || path.contains('\0') {
+    /// Resolves links in a path argument, then checks that the result is allowed.
+    pub(crate) fn resolve(&self, path: &str) -> Result<AllowedPath, Failure> {
+        if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains('\0') {
             return Err(Failure::new(
                 Code::BadInput,
                 "the path is empty, too long or contains a NUL byte",
@@ -58,22 +55,21 @@ impl Confinement {
             None => return Err(self.forbidden(path)),
         };
         match real_path(&full) {
-            Some((path, exists)) if self.within.allows(&path) => Ok(Allowed { path, exists }),
+            Some((path, exists)) if self.within.allows(&path) => Ok(AllowedPath { path, exists }),
             _ => Err(self.forbidden(path)),
         }
     }
 
-    /// The canonical path of something that exists.
+    /// Resolves a path argument that must exist.
     pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, Failure> {
-        let Allowed { path: real, exists } = self.resolve(path)?;
+        let AllowedPath { path: real, exists } = self.resolve(path)?;
         match exists {
             true => Ok(real),
             false => Err(Failure::new(Code::NotFound, format!("{path} does not exist"))),
         }
     }
 
-    /// Opens a file named by an argument. The opened file is what is read, even if the path
-    /// changes later.
+    /// Opens a file. What was checked is what is read, even if the path changes later.
     pub(crate) fn file(&self, path: &str) -> Result<OpenFile, Failure> {
         let real = self.existing(path)?;
         let file = self.within.file(&real).map_err(|error| match error.kind() {

@@ -1,4 +1,4 @@
-//! Up-to-date results: changed files among the hits are indexed again before the answer is sent.
+//! Reindexes changed files among the hits before an answer is sent.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,47 +9,50 @@ use isolith_engine::{CodeHits, Engine, FoldWhen, IndexOptions};
 use isolith_types::Failure;
 
 /// How long an answer may wait for changed files.
-const PATIENCE: Duration = Duration::from_millis(700);
+const MAX_WAIT: Duration = Duration::from_millis(700);
 
-/// Searches again if files among the hits changed and could be indexed in time. Hits of the
-/// others stay marked as stale.
-pub(crate) async fn fresh<F>(engine: &Engine, ask: impl Fn() -> F) -> Result<CodeHits, Failure>
+/// Searches, reindexes files of stale hits, and searches again. Hits of files that could not be
+/// reindexed in time stay marked as stale.
+pub(crate) async fn search_fresh<F>(
+    engine: &Engine,
+    search: impl Fn() -> F,
+) -> Result<CodeHits, Failure>
 where
     F: Future<Output = Result<CodeHits, Failure>>,
 {
-    let found = ask().await?;
+    let found = search().await?;
     let stale = found.hits.iter().filter(|hit| hit.stale);
     let stale: BTreeSet<(PathBuf, PathBuf)> =
         stale.map(|hit| (hit.root.clone().into(), Path::new(&hit.root).join(&hit.path))).collect();
     if stale.is_empty() {
         return Ok(found);
     }
-    renew(engine, stale).await;
-    // If the second search fails, the first answer still holds.
-    Ok(ask().await.unwrap_or(found))
+    reindex(engine, stale).await;
+    // If the second search fails, return the first answer.
+    Ok(search().await.unwrap_or(found))
 }
 
-/// Indexes files again, each in its root, until time is up.
-pub(crate) async fn renew(engine: &Engine, files: impl IntoIterator<Item = (PathBuf, PathBuf)>) {
+/// Reindexes files, given as pairs of root and file, for at most [`MAX_WAIT`].
+pub(crate) async fn reindex(engine: &Engine, files: impl IntoIterator<Item = (PathBuf, PathBuf)>) {
     let work = async {
         for (root, file) in files {
-            // The nearest existing folder shows that a file is gone.
-            let Some(there) = file.ancestors().find(|path| path.exists()) else { continue };
-            if !there.starts_with(&root) {
+            // If the file was deleted, indexing the nearest existing folder removes it.
+            let Some(nearest) = file.ancestors().find(|path| path.exists()) else { continue };
+            if !nearest.starts_with(&root) {
                 continue;
             }
             let options = IndexOptions {
                 of_root: Some(root),
                 parsers: 1,
                 fold: FoldWhen::Due,
-                ..IndexOptions::new(there)
+                ..IndexOptions::new(nearest)
             };
             if let Err(failure) = engine.index(&options, Arc::new(|_| {})).await {
-                tracing::debug!(%failure, file = %file.display(), "cannot update the index of a file");
+                tracing::debug!(%failure, file = %file.display(), "cannot reindex a changed file");
             }
         }
     };
-    if tokio::time::timeout(PATIENCE, work).await.is_err() {
-        tracing::debug!("changed files take too long to index");
+    if tokio::time::timeout(MAX_WAIT, work).await.is_err() {
+        tracing::debug!("timed out reindexing changed files");
     }
 }

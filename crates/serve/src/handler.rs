@@ -1,5 +1,4 @@
-//! The server's side of the protocol: its name, its capabilities and its handling of requests.
-//! What is not among its capabilities is answered as unknown.
+//! The server's side of the protocol: its name, its capabilities and its request handlers.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
@@ -44,9 +43,9 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // Some clients list tools without initializing.
+        // Some clients skip the initialization.
         self.warm_up_soon();
-        let tools = self.tools().iter().map(Tool::listed).collect();
+        let tools = self.tools().iter().map(Tool::definition).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -57,7 +56,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = self.tools().iter().find(|tool| tool.name() == request.name);
         let tool = tool.ok_or_else(|| {
-            ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None)
+            ErrorData::invalid_params(format!("unknown tool {:?}", request.name), None)
         })?;
         let call = Call { server: self.clone(), progress: Progress::of(&context) };
         let mut arguments = request.arguments.unwrap_or_default();
@@ -120,16 +119,16 @@ impl ServerHandler for Server {
     }
 }
 
-/// Runs the work until it is done or the client cancels it.
+/// Runs the work until it completes or the client cancels it.
 async fn until_cancelled<T>(
     server: &Server,
     context: &RequestContext<RoleServer>,
     work: impl Future<Output = T>,
 ) -> Result<T, ErrorData> {
-    let _underway = server.begin_call();
+    let _guard = server.begin_call();
     tokio::select! {
         done = work => Ok(done),
-        // Dropping the work stops its job; nobody waits for this answer.
+        // Dropping the work cancels its job; nobody waits for this answer.
         () = context.ct.cancelled() => {
             Err(ErrorData::invalid_request("the call was cancelled", None))
         }

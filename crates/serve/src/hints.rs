@@ -1,9 +1,8 @@
-//! Advice for agents. An agent has tools where people have commands, and can ask the user to
-//! do the rest.
+//! Advice for agents: names tools where the advice for people names commands, and asks the user
+//! where no tool applies.
 
 use isolith_types::Hint;
 
-/// The advice for an agent.
 pub(crate) fn for_agents(hint: &Hint) -> String {
     let words = match hint {
         Hint::Text(text) => text,

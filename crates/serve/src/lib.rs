@@ -1,7 +1,7 @@
-//! Isolith for agents: the MCP server, on standard input and output or over HTTP.
+//! The MCP server, on standard input and output or over HTTP.
 //!
-//! Tools are thin: they check arguments, call the engine and format its answer. Whatever may
-//! crash runs in the engine's workers, not here.
+//! Tools check arguments, call the engine and format its answer. Code that can crash runs in the
+//! engine's workers, not here.
 
 mod arguments;
 mod confine;

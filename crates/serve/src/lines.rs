@@ -1,5 +1,5 @@
-//! The protocol as JSON lines, one message each. Every line that may be a request is answered,
-//! even if it is not JSON or too long: the client may be waiting.
+//! The protocol as lines of JSON, one message each. Every line that may be a request is answered,
+//! even if it is invalid or too long: the client may be waiting.
 
 use std::io;
 use std::sync::Arc;
@@ -16,36 +16,35 @@ use tokio::task::JoinHandle;
 /// Maximum length of a line. The rest of a longer one is skipped.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Reads and writes messages as lines.
-pub(crate) struct Lines<R, W> {
+/// A transport that reads and writes messages as lines.
+pub(crate) struct LineTransport<R, W> {
     read: BufReader<R>,
-    /// The current line so far. Survives a call of `receive` that is dropped.
+    /// The part of the current line read so far. Kept if a call of `receive` is dropped.
     line: Vec<u8>,
     /// Whether to skip the rest of the current line.
     skipping: bool,
     write: Arc<Mutex<Option<W>>>,
-    /// An error answer being written. At most one, so that a client that sends garbage and never
-    /// reads is blocked.
-    answering: Option<JoinHandle<io::Result<()>>>,
+    /// The error being sent. At most one at a time, so that a client that sends garbage without
+    /// reading the answers blocks itself.
+    error_write: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Read {
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
-/// Meaning of a line.
-enum Meaning {
+enum ParsedLine {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Needs no answer.
-    Nothing,
-    Wrong(ErrorData, Option<RequestId>),
+    /// Blank, or an invalid notification or answer: gets no answer.
+    Ignored,
+    Invalid(ErrorData, Option<RequestId>),
 }
 
-impl<R, W> Lines<R, W>
+impl<R, W> LineTransport<R, W>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -56,55 +55,59 @@ where
             line: Vec::new(),
             skipping: false,
             write: Arc::new(Mutex::new(Some(write))),
-            answering: None,
+            error_write: None,
         }
     }
 
     /// Reads the rest of a line. Cancel safe: nothing that was read is lost.
-    async fn read_line(&mut self) -> io::Result<Read> {
+    async fn read_line(&mut self) -> io::Result<LineRead> {
         loop {
-            let some = self.read.fill_buf().await?;
-            if some.is_empty() {
-                // The last line may lack a line end.
+            let buffer = self.read.fill_buf().await?;
+            if buffer.is_empty() {
+                // The last line may lack a newline.
                 let skipped = std::mem::take(&mut self.skipping);
-                return Ok(if self.line.is_empty() || skipped { Read::End } else { Read::Line });
+                return Ok(if self.line.is_empty() || skipped {
+                    LineRead::End
+                } else {
+                    LineRead::Line
+                });
             }
-            let end = some.iter().position(|byte| *byte == b'\n');
-            let length = end.map_or(some.len(), |end| end + 1);
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |end| end + 1);
             let fits = self.line.len() + length <= MAX_LINE_BYTES + 1;
             if !self.skipping && fits {
-                self.line.extend_from_slice(&some[..length]);
+                self.line.extend_from_slice(&buffer[..length]);
             }
             self.read.consume(length);
             match (end, self.skipping, fits) {
-                (Some(_), false, true) => return Ok(Read::Line),
+                (Some(_), false, true) => return Ok(LineRead::Line),
                 (Some(_), true, _) => self.skipping = false,
                 (_, false, false) => {
                     self.skipping = end.is_none();
-                    return Ok(Read::TooLong);
+                    return Ok(LineRead::TooLong);
                 }
                 (None, ..) => {}
             }
         }
     }
 
-    /// Takes the current line, which is complete.
-    fn take_line(&mut self, read: &Read) -> Meaning {
-        let meaning = match read {
-            Read::TooLong => {
+    /// Parses and clears the current line, which must be complete.
+    fn take_line(&mut self, read: &LineRead) -> ParsedLine {
+        let parsed = match read {
+            LineRead::TooLong => {
                 let message = format!("the line is longer than {MAX_LINE_BYTES} bytes");
-                Meaning::Wrong(ErrorData::invalid_request(message, None), id_in(&self.line))
+                ParsedLine::Invalid(ErrorData::invalid_request(message, None), find_id(&self.line))
             }
-            _ => meaning(self.line.trim_ascii()),
+            _ => parse_line(self.line.trim_ascii()),
         };
         self.line.clear();
-        // Long lines are rare; do not keep the memory.
+        // Long lines are rare: release the memory.
         self.line.shrink_to(1 << 20);
-        meaning
+        parsed
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -124,31 +127,31 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            if let Some(answering) = &mut self.answering {
-                let written = answering.await;
-                self.answering = None;
+            if let Some(error_write) = &mut self.error_write {
+                let written = error_write.await;
+                self.error_write = None;
                 if !matches!(written, Ok(Ok(()))) {
                     return None;
                 }
             }
             let read = match self.read_line().await {
-                Ok(Read::End) => return None,
+                Ok(LineRead::End) => return None,
                 Ok(read) => read,
                 Err(error) => {
-                    tracing::error!(%error, "standard input failed");
+                    tracing::error!(%error, "cannot read from the client");
                     return None;
                 }
             };
             match self.take_line(&read) {
-                Meaning::Message(message) => return Some(*message),
-                Meaning::Nothing => {}
-                Meaning::Wrong(error, id) => {
-                    tracing::debug!(code = error.code.0, "a line is not a request");
+                ParsedLine::Message(message) => return Some(*message),
+                ParsedLine::Ignored => {}
+                ParsedLine::Invalid(error, id) => {
+                    tracing::debug!(code = error.code.0, "invalid line");
                     // rmcp would omit the id; JSON-RPC requires null.
                     let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
                     let (write, line) = (Arc::clone(&self.write), answer.to_string());
                     let answer = async move { write_line(&write, line.into_bytes()).await };
-                    self.answering = Some(tokio::spawn(answer));
+                    self.error_write = Some(tokio::spawn(answer));
                 }
             }
         }
@@ -172,34 +175,34 @@ async fn write_line<W: AsyncWrite + Unpin>(
     write.flush().await
 }
 
-fn meaning(line: &[u8]) -> Meaning {
+fn parse_line(line: &[u8]) -> ParsedLine {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.is_empty() {
-        return Meaning::Nothing;
+        return ParsedLine::Ignored;
     }
     let error = match serde_json::from_slice(line) {
-        Ok(message) => return Meaning::Message(Box::new(message)),
+        Ok(message) => return ParsedLine::Message(Box::new(message)),
         Err(error) => error,
     };
-    let wrong = |code, what| {
+    let invalid = |code, what| {
         let message = format!("{what}: {error}");
-        Meaning::Wrong(ErrorData::new(code, message, None), id_in(line))
+        ParsedLine::Invalid(ErrorData::new(code, message, None), find_id(line))
     };
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        return wrong(ErrorCode::PARSE_ERROR, "the line is not valid JSON");
+        return invalid(ErrorCode::PARSE_ERROR, "the line is not valid JSON");
     };
     let has = |key: &str| value.get(key).is_some();
     let notification = has("method") && !has("id");
-    // Answering an answer could go on for ever.
+    // Answering an answer could loop forever.
     let answer = !has("method") && (has("result") || has("error"));
     match notification || answer {
-        true => Meaning::Nothing,
-        false => wrong(ErrorCode::INVALID_REQUEST, "the line is not a request"),
+        true => ParsedLine::Ignored,
+        false => invalid(ErrorCode::INVALID_REQUEST, "the line is not a request"),
     }
 }
 
-/// The id of a malformed request, if it can be found.
-fn id_in(line: &[u8]) -> Option<RequestId> {
+/// Searches a malformed request for its id.
+fn find_id(line: &[u8]) -> Option<RequestId> {
     let (mut depth, mut at, mut is_id) = (0_u32, 0, false);
     while let Some(byte) = line.get(at) {
         let mut next = at + 1;
@@ -230,7 +233,7 @@ fn id_in(line: &[u8]) -> Option<RequestId> {
     None
 }
 
-/// Position after the quote that ends this string.
+/// The position after the closing quote of a string.
 fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -246,13 +249,13 @@ fn end_of_string(line: &[u8], start: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Error code and id; none if nothing is answered, or if the line is a message.
-    type Answered = Option<(i32, Value)>;
+    /// The code and id of the error answer, if there is one.
+    type ExpectedError = Option<(i32, Value)>;
 
-    fn answered(line: &[u8]) -> Answered {
-        match meaning(line) {
-            Meaning::Wrong(error, id) => Some((error.code.0, json!(id))),
-            Meaning::Message(_) | Meaning::Nothing => None,
+    fn error_of(line: &[u8]) -> ExpectedError {
+        match parse_line(line) {
+            ParsedLine::Invalid(error, id) => Some((error.code.0, json!(id))),
+            ParsedLine::Message(_) | ParsedLine::Ignored => None,
         }
     }
 
@@ -263,7 +266,7 @@ mod tests {
             "[".repeat(1000),
             "]".repeat(1000)
         );
-        let table: [(&[u8], Answered); 14] = [
+        let table: [(&[u8], ExpectedError); 14] = [
             (b"", None),
             (b"hello", Some((-32700, Value::Null))),
             (
@@ -283,22 +286,22 @@ mod tests {
             (br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#, None),
         ];
         for (line, expected) in table {
-            assert_eq!(answered(line), expected, "{:.100}", String::from_utf8_lossy(line));
+            assert_eq!(error_of(line), expected, "{:.100}", String::from_utf8_lossy(line));
         }
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_skipped_and_answered() {
+    async fn overlong_lines_are_skipped_and_answered() {
         let long = MAX_LINE_BYTES + (1 << 20);
         let mut input = br#"{"jsonrpc":"2.0","id":1,"method":""#.to_vec();
         input.resize(long, b'x');
         input.extend_from_slice(b"\"}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
         let mut output = Vec::new();
-        let mut lines = Lines::new(input.as_slice(), tokio::io::sink());
+        let mut lines = LineTransport::new(input.as_slice(), tokio::io::sink());
         let read = lines.read_line().await.unwrap();
-        assert_eq!(read, Read::TooLong);
+        assert_eq!(read, LineRead::TooLong);
         assert!(lines.line.len() <= MAX_LINE_BYTES);
-        let Meaning::Wrong(error, id) = lines.take_line(&read) else { panic!("it fits") };
+        let ParsedLine::Invalid(error, id) = lines.take_line(&read) else { panic!("not refused") };
         assert_eq!((error.code.0, json!(id)), (-32600, json!(1)));
         output.extend(lines.receive().await);
         assert_eq!(output.len(), 1, "the next line is a message");

@@ -1,4 +1,4 @@
-//! Progress notifications.
+//! Progress notifications to clients.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,29 +9,28 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Minimum time between two messages of a call.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Minimum interval between the notifications of a call.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ProgressStep {
-    /// Fraction done, from 0 to 1.
-    pub(crate) share: f64,
-    /// Text for people.
+    /// From 0 to 1.
+    pub(crate) fraction: f64,
+    /// For people.
     pub(crate) message: String,
 }
 
-/// Sends progress to a client that asked for it.
+/// Sends progress to the client if it asked for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
 
 impl Progress {
-    /// For a request; does nothing unless the client asked for progress.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self(context.meta.get_progress_token().map(|token| (context.peer.clone(), token)))
     }
 
-    /// Runs the work and passes on its progress.
+    /// Runs the work and forwards the progress it sends.
     pub(crate) async fn during<F: Future>(
         &self,
         work: impl FnOnce(watch::Sender<ProgressStep>) -> F,
@@ -51,14 +50,14 @@ impl Progress {
                 else => return work.await,
             };
             // The protocol requires progress to increase.
-            if step.share <= reported {
+            if step.fraction <= reported {
                 continue;
             }
-            (reported, earliest) = (step.share, Instant::now() + PAUSE);
-            let message = ProgressNotificationParam::new(token.clone(), step.share)
+            (reported, earliest) = (step.fraction, Instant::now() + MIN_INTERVAL);
+            let message = ProgressNotificationParam::new(token.clone(), step.fraction)
                 .with_total(1.0)
                 .with_message(step.message);
-            // A client that has disconnected will cancel the call.
+            // If the client has disconnected, the call will be cancelled.
             let _ = peer.notify_progress(message).await;
         }
     }

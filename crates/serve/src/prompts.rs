@@ -1,34 +1,32 @@
-//! Prompts that people choose from a menu. They include what is already known, so that the agent
-//! need not ask for it.
+//! Prompts that users choose in their client. They include what memory or the index already has.
 
 use std::fmt::Write as _;
 
 use isolith_engine::{Engine, MemorySearch};
-use isolith_types::{FactQuery, Failure, Moment};
+use isolith_types::{FactQuery, Failure, Moment, counted};
 use rmcp::ErrorData;
 use rmcp::model::{
     GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
 };
 
-use crate::resources::error;
+use crate::resources::protocol_error;
 use crate::server::Server;
-use crate::text::line;
+use crate::text::one_line;
 use crate::untrusted::{RULE, fenced};
 
-/// Drawers and facts that a prompt includes.
-const RECALLED: u32 = 10;
+/// Maximum number of drawers, and of facts, in a prompt.
+const MAX_RECALLED: u32 = 10;
 
 /// Maximum number of characters of each.
-const LETTERS: usize = 500;
+const MAX_CHARS: usize = 500;
 
 /// Maximum length of a topic.
 const TOPIC_BYTES: usize = 1_000;
 
 impl Server {
-    /// The list of prompts.
     pub(crate) fn prompts(&self) -> ListPromptsResult {
-        let argument = |name: &str, what: &str, required| {
-            PromptArgument::new(name).with_description(what).with_required(required)
+        let argument = |name: &str, description: &str, required| {
+            PromptArgument::new(name).with_description(description).with_required(required)
         };
         let recall = Prompt::new(
             "recall",
@@ -43,26 +41,26 @@ impl Server {
         ListPromptsResult::with_all_items(vec![recall, orient])
     }
 
-    /// A prompt, filled with current memory.
+    /// Renders a prompt with what is currently known.
     pub(crate) async fn prompt(
         &self,
         name: &str,
         arguments: &JsonObject,
     ) -> Result<GetPromptResult, ErrorData> {
-        let given = |name: &str| {
+        let argument = |name: &str| {
             let text = arguments.get(name).and_then(|value| value.as_str()).map(str::trim);
             text.filter(|text| !text.is_empty() && text.len() <= TOPIC_BYTES)
         };
         let text = match name {
             "recall" => {
-                let topic = given("topic").ok_or_else(|| {
-                    ErrorData::invalid_params("recall needs a topic, of at most 1000 bytes", None)
+                let topic = argument("topic").ok_or_else(|| {
+                    ErrorData::invalid_params("recall needs a topic of at most 1000 bytes", None)
                 })?;
-                self.recall(topic).await.map_err(error)?
+                self.recall(topic).await.map_err(protocol_error)?
             }
-            "orient" => self.orient(given("focus")).await.map_err(error)?,
+            "orient" => self.orient(argument("focus")).await.map_err(protocol_error)?,
             _ => {
-                let message = format!("there is no prompt {name:?}");
+                let message = format!("unknown prompt {name:?}");
                 return Err(ErrorData::invalid_params(message, None));
             }
         };
@@ -72,7 +70,7 @@ impl Server {
     async fn recall(&self, topic: &str) -> Result<String, Failure> {
         let mut text = format!("Recall what you know about {topic}.\n");
         let Some(engine) = self.stores().memory()? else {
-            text.push_str("Nothing is remembered yet: there are no drawers and no facts.\n");
+            text.push_str("Memory is empty: there are no drawers and no facts.\n");
             return Ok(text);
         };
         let known = self.known_about(&engine, topic).await?;
@@ -84,25 +82,28 @@ impl Server {
         Ok(text)
     }
 
-    /// What memory has on a topic, one line each, verbatim.
+    /// The drawers and facts about a topic, one line each.
     async fn known_about(&self, engine: &Engine, topic: &str) -> Result<String, Failure> {
         let mut text = String::new();
-        let found = engine.search_memory(&MemorySearch::new(topic, RECALLED)).await?;
+        let found = engine.search_memory(&MemorySearch::new(topic, MAX_RECALLED)).await?;
         if !found.hits.is_empty() {
             text.push_str("From memory, best first (memory_get reads a drawer in full):\n");
         }
         for hit in &found.hits {
             let drawer = &hit.drawer;
             let date = drawer.date.map_or(String::new(), |date| format!(", {date}"));
-            let passage = line(&hit.passage, LETTERS);
+            let passage = one_line(&hit.passage, MAX_CHARS);
             let _ = writeln!(
                 text,
                 "- {} ({}/{}{date}): {passage}",
                 drawer.id, drawer.wing, drawer.room
             );
         }
-        let query =
-            FactQuery { entity: Some(topic.to_owned()), limit: RECALLED, ..FactQuery::default() };
+        let query = FactQuery {
+            entity: Some(topic.to_owned()),
+            limit: MAX_RECALLED,
+            ..FactQuery::default()
+        };
         let facts = engine.query_facts(&query).await?;
         if !facts.is_empty() {
             text.push_str("Facts, current ones first:\n");
@@ -123,8 +124,9 @@ impl Server {
             Err(_) => Vec::new(),
         };
         for root in &roots {
-            let (folder, files) = (root.folder.display(), root.files);
-            let _ = writeln!(text, "Indexed: {folder}, {files} files, {} chunks.", root.chunks);
+            let files = counted(root.files, "file");
+            let chunks = counted(root.chunks, "chunk");
+            let _ = writeln!(text, "Indexed: {}, {files}, {chunks}.", root.folder.display());
         }
         if roots.is_empty() {
             text.push_str("Nothing is indexed yet: call index_project first.\n");

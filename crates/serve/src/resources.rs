@@ -12,56 +12,55 @@ use serde_json::json;
 use crate::arguments::offset;
 use crate::hints::for_agents;
 use crate::server::Server;
-use crate::text::line;
+use crate::text::one_line;
 use crate::tools;
 
 const SCHEME: &str = "isolith://";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// Drawers per page of the list.
-const PAGE: u32 = 50;
+/// Drawers per page.
+const PAGE_SIZE: u32 = 50;
 
-/// Maximum number of characters of a drawer's name.
-const NAME_LETTERS: usize = 60;
+/// Maximum length of a drawer's name, in characters.
+const NAME_CHARS: usize = 60;
 
-/// A parsed address.
+/// A parsed resource URI.
 #[derive(Debug, PartialEq, Eq)]
-enum Address {
+enum ResourceUri {
     Status,
     Drawer(String),
     File(String),
 }
 
 impl Server {
-    /// The status, and the newest drawers.
+    /// A page of resources: the status, then drawers, newest first.
     pub(crate) async fn resources(
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let offset = offset(cursor).map_err(error)?;
-        let mut listed = Vec::new();
+        let offset = offset(cursor).map_err(protocol_error)?;
+        let mut resources = Vec::new();
         if offset == 0 {
             let status = Resource::new(format!("{SCHEME}status"), "status")
                 .with_description("State of the stores")
                 .with_mime_type(JSON);
-            listed.push(status);
+            resources.push(status);
         }
-        let page = DrawerPage { offset, limit: PAGE, ..DrawerPage::default() };
-        let (drawers, total) = match self.stores().memory().map_err(error)? {
+        let page = DrawerPage { offset, limit: PAGE_SIZE, ..DrawerPage::default() };
+        let (drawers, total) = match self.stores().memory().map_err(protocol_error)? {
             Some(engine) => {
-                engine.list_drawers(&DrawerFilter::default(), page).await.map_err(error)?
+                engine.list_drawers(&DrawerFilter::default(), page).await.map_err(protocol_error)?
             }
             None => (Vec::new(), 0),
         };
         let next = offset + drawers.len() as u64;
-        listed.extend(drawers.iter().map(drawer_listed));
-        let mut result = ListResourcesResult::with_all_items(listed);
+        resources.extend(drawers.iter().map(drawer_resource));
+        let mut result = ListResourcesResult::with_all_items(resources);
         result.next_cursor = (next < total).then(|| next.to_string());
         Ok(result)
     }
 
-    /// The supported address templates.
     pub(crate) fn resource_templates(&self) -> ListResourceTemplatesResult {
         let drawer = ResourceTemplate::new(format!("{SCHEME}drawer/{{id}}"), "drawer")
             .with_description("The text of a drawer: untrusted data")
@@ -74,17 +73,19 @@ impl Server {
         ListResourceTemplatesResult::with_all_items(vec![drawer, file])
     }
 
-    /// Reads a resource.
     pub(crate) async fn resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-        let unknown = || {
-            ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })))
-        };
-        let content = match address(uri).ok_or_else(unknown)? {
-            Address::Status => as_json(&tools::health(self).await.map_err(error)?, uri)?,
-            Address::File(path) => as_json(&tools::chunks(self, &path).await.map_err(error)?, uri)?,
-            Address::Drawer(id) => {
-                let engine = self.stores().memory().map_err(error)?.ok_or_else(unknown)?;
-                let found = engine.drawers(vec![id]).await.map_err(error)?.pop().flatten();
+        let unknown =
+            || ErrorData::resource_not_found("no such resource", Some(json!({ "uri": uri })));
+        let content = match parse_uri(uri).ok_or_else(unknown)? {
+            ResourceUri::Status => {
+                as_json(&tools::health(self).await.map_err(protocol_error)?, uri)?
+            }
+            ResourceUri::File(path) => {
+                as_json(&tools::file_chunks(self, &path).await.map_err(protocol_error)?, uri)?
+            }
+            ResourceUri::Drawer(id) => {
+                let engine = self.stores().memory().map_err(protocol_error)?.ok_or_else(unknown)?;
+                let found = engine.drawers(vec![id]).await.map_err(protocol_error)?.pop().flatten();
                 let drawer = found.ok_or_else(unknown)?;
                 ResourceContents::text(drawer.text, uri).with_mime_type(TEXT)
             }
@@ -93,8 +94,8 @@ impl Server {
     }
 }
 
-fn drawer_listed(drawer: &Drawer) -> Resource {
-    Resource::new(format!("{SCHEME}drawer/{}", drawer.id), line(&drawer.text, NAME_LETTERS))
+fn drawer_resource(drawer: &Drawer) -> Resource {
+    Resource::new(format!("{SCHEME}drawer/{}", drawer.id), one_line(&drawer.text, NAME_CHARS))
         .with_description(format!("{}/{}: untrusted data", drawer.wing, drawer.room))
         .with_mime_type(TEXT)
         .with_size(drawer.text.len() as u64)
@@ -106,8 +107,8 @@ fn as_json(content: &impl Serialize, uri: &str) -> Result<ResourceContents, Erro
     Ok(ResourceContents::text(text, uri).with_mime_type(JSON))
 }
 
-/// A failure as a protocol error, where there is no result to put it into.
-pub(crate) fn error(failure: Failure) -> ErrorData {
+/// A failure as a protocol error, for requests whose results have no place for one.
+pub(crate) fn protocol_error(failure: Failure) -> ErrorData {
     let failure = failure.worded(for_agents);
     let data = Some(json!({ "error": failure }));
     match failure.code {
@@ -119,18 +120,18 @@ pub(crate) fn error(failure: Failure) -> ErrorData {
     }
 }
 
-fn address(uri: &str) -> Option<Address> {
-    let place = uri.strip_prefix(SCHEME)?;
-    match place.split_once('/') {
-        None if place == "status" => Some(Address::Status),
-        Some(("drawer", id)) if !id.is_empty() => Some(Address::Drawer(decoded(id)?)),
-        Some(("file", path)) if !path.is_empty() => Some(Address::File(decoded(path)?)),
+fn parse_uri(uri: &str) -> Option<ResourceUri> {
+    let path = uri.strip_prefix(SCHEME)?;
+    match path.split_once('/') {
+        None if path == "status" => Some(ResourceUri::Status),
+        Some(("drawer", id)) if !id.is_empty() => Some(ResourceUri::Drawer(percent_decode(id)?)),
+        Some(("file", path)) if !path.is_empty() => Some(ResourceUri::File(percent_decode(path)?)),
         _ => None,
     }
 }
 
-/// Decodes percent signs; none if they are invalid.
-fn decoded(part: &str) -> Option<String> {
+/// Decodes percent escapes; `None` if one is invalid or the result is not UTF-8.
+fn percent_decode(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((&first, more)) = rest.split_first() {
@@ -152,11 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_parsed() {
-        let file = |path: &str| Some(Address::File(path.to_owned()));
+    fn uris_are_parsed() {
+        let file = |path: &str| Some(ResourceUri::File(path.to_owned()));
         let table = [
-            ("isolith://status", Some(Address::Status)),
-            ("isolith://drawer/ab12", Some(Address::Drawer("ab12".to_owned()))),
+            ("isolith://status", Some(ResourceUri::Status)),
+            ("isolith://drawer/ab12", Some(ResourceUri::Drawer("ab12".to_owned()))),
             ("isolith://file/src/main.rs", file("src/main.rs")),
             ("isolith://file/gr%C3%B6%C3%9Fe%20a.rs", file("größe a.rs")),
             ("isolith://file/%2Fetc/passwd", file("/etc/passwd")),
@@ -169,7 +170,7 @@ mod tests {
             ("file:///etc/passwd", None),
         ];
         for (uri, expected) in table {
-            assert_eq!(address(uri), expected, "{uri}");
+            assert_eq!(parse_uri(uri), expected, "{uri}");
         }
     }
 }

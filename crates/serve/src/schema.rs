@@ -1,16 +1,16 @@
-//! JSON schemas of arguments and results, without what an agent need not read: every word costs
-//! it tokens.
+//! JSON schemas of arguments and results, reduced to what an agent needs, because every word costs
+//! tokens.
 
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Value, json};
 
-/// Schema of a tool's arguments.
+/// The schema of a tool's arguments.
 pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Deserialize);
     trim(&mut schema);
-    each(&mut schema, &mut |object| {
+    for_each_schema(&mut schema, &mut |object| {
         // Optional arguments are omitted, not null.
         if let Some(Value::Array(types)) = object.get_mut("type") {
             types.retain(|name| name != "null");
@@ -23,23 +23,23 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
     schema
 }
 
-/// Schema of a tool's result. Nothing is required: errors have none of the fields, and some
-/// clients check errors against the schema too. Fields without a type are texts.
+/// The schema of a tool's result. No field is required: errors have none of them, and some clients
+/// validate errors too. Fields without a type are strings.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
-    each(&mut schema, &mut |object| {
+    for_each_schema(&mut schema, &mut |object| {
         object.remove("required");
         object.remove("description");
-        if object.get("type").is_some_and(is_text) {
+        if object.get("type").is_some_and(is_string) {
             object.remove("type");
         }
     });
     schema
 }
 
-/// Whether a type is a text or an optional text.
-fn is_text(of: &Value) -> bool {
+/// Whether a type is a string or an optional string.
+fn is_string(of: &Value) -> bool {
     *of == "string" || *of == json!(["string", "null"])
 }
 
@@ -57,7 +57,7 @@ fn generate<T: JsonSchema>(contract: Contract) -> JsonObject {
 
 fn trim(schema: &mut JsonObject) {
     schema.remove("description");
-    each(schema, &mut |object| {
+    for_each_schema(schema, &mut |object| {
         for word in ["title", "format", "default", "additionalProperties"] {
             object.remove(word);
         }
@@ -68,18 +68,18 @@ fn trim(schema: &mut JsonObject) {
     });
 }
 
-/// Applies a change to a schema and all schemas in it.
-fn each(schema: &mut JsonObject, change: &mut impl FnMut(&mut JsonObject)) {
+/// Applies a change to a schema and all nested schemas.
+fn for_each_schema(schema: &mut JsonObject, change: &mut impl FnMut(&mut JsonObject)) {
     change(schema);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             if let Value::Object(property) = property {
-                each(property, change);
+                for_each_schema(property, change);
             }
         }
     }
     if let Some(Value::Object(items)) = schema.get_mut("items") {
-        each(items, change);
+        for_each_schema(items, change);
     }
 }
 
@@ -91,9 +91,9 @@ mod tests {
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Example {
-        /// What is looked for.
+        /// The query.
         query: String,
-        /// How many.
+        /// The limit.
         limit: Option<u32>,
         #[serde(default)]
         tags: Vec<Inner>,
@@ -115,8 +115,8 @@ mod tests {
         let expected = json!({
             "type": "object",
             "properties": {
-                "query": { "type": "string", "description": "What is looked for." },
-                "limit": { "type": "integer", "description": "How many." },
+                "query": { "type": "string", "description": "The query." },
+                "limit": { "type": "integer", "description": "The limit." },
                 "tags": { "type": "array", "items": inner },
             },
             "required": ["query"],
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn result_schemas_match_errors_too() {
+    fn result_schemas_also_accept_errors() {
         let inner = json!({
             "type": "object",
             "properties": { "name": {}, "extra": { "type": "object" } },

@@ -11,31 +11,30 @@ use isolith_types::Failure;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::stores::{Shut, Stores, Whose};
+use crate::stores::{ClosedStore, StoreOwner, Stores};
 use crate::tool::Tool;
 use crate::tools;
-use crate::watchers::{Watched, Watchers};
+use crate::watchers::{WatchState, Watchers};
 
-/// How long after initialization to wait before warming up, so that the client's first requests
-/// come first.
-const WARM_UP_AFTER: Duration = Duration::from_millis(100);
+/// Delay before warming up, so that the client's first requests are answered first.
+const WARM_UP_DELAY: Duration = Duration::from_millis(100);
 
-/// Where a server finds its stores, and what it may read.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Where to look for stores.
     pub surroundings: Surroundings,
-    /// Folders outside the project that path arguments may lie in.
+    /// Folders outside the project that tools may read.
     pub allowed: Vec<PathBuf>,
     /// Time limit of one query or write; a worker that takes longer is killed.
     pub deadline: Duration,
     /// The user's settings, for indexing.
     pub settings: Layers,
-    /// Default numbers of results.
+    /// Default numbers of results, from the settings.
     pub defaults: DefaultLimits,
 }
 
-/// Default numbers of results; `None` for those of each tool.
+/// Default numbers of results; `None` leaves the default to each tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DefaultLimits {
     /// For searches.
@@ -44,7 +43,7 @@ pub struct DefaultLimits {
     pub rows: Option<u32>,
 }
 
-/// The server. Clones are handles to the same one.
+/// The MCP server. Clones share the same state.
 #[derive(Clone)]
 pub struct Server {
     inner: Arc<Inner>,
@@ -57,13 +56,12 @@ struct Inner {
     calls: watch::Sender<usize>,
     watchers: Watchers,
     defaults: DefaultLimits,
-    /// Whether warming up was started.
-    warm: AtomicBool,
+    warm_up_started: AtomicBool,
     stop: CancellationToken,
 }
 
 impl Server {
-    /// A server that has not opened anything yet.
+    /// Creates a server. It opens its stores later, when they are needed.
     pub fn new(options: ServerOptions) -> Self {
         let inner = Inner {
             defaults: options.defaults,
@@ -71,18 +69,19 @@ impl Server {
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
             watchers: Watchers::default(),
-            warm: AtomicBool::new(false),
+            warm_up_started: AtomicBool::new(false),
             stop: CancellationToken::new(),
         };
         Self { inner: Arc::new(inner) }
     }
 
-    /// Accepts no more calls. Running ones get up to `budget`.
+    /// Refuses new calls. Running ones get up to `budget`.
     pub fn begin_drain(&self, budget: Duration) {
         self.stores().begin_drain(budget);
     }
 
-    /// Completes after a drain, when all calls are answered and all workers have exited.
+    /// Waits until all calls are answered and all workers have exited, after
+    /// [`Self::begin_drain`].
     pub async fn drained(&self) {
         // The sender lives as long as `self`.
         let _ = self.inner.calls.subscribe().wait_for(|calls| *calls == 0).await;
@@ -105,7 +104,7 @@ impl Server {
         self.stores().close().await;
     }
 
-    /// Cancelled when the server is to stop.
+    /// A token that is cancelled when the server stops.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.inner.stop.clone()
     }
@@ -114,73 +113,74 @@ impl Server {
         &self.inner.stores
     }
 
-    /// Starts watching what is indexed in a store.
-    pub(crate) async fn keep_fresh(&self, engine: &Engine) {
+    /// Starts watching the indexed roots of a store.
+    pub(crate) async fn watch_roots(&self, engine: &Engine) {
         self.inner.watchers.watch_all(engine).await;
     }
 
-    /// Default numbers of results.
     pub(crate) fn defaults(&self) -> DefaultLimits {
         self.inner.defaults
     }
 
-    /// How a root is watched.
-    pub(crate) fn watched(&self, root: &Path) -> Watched {
+    pub(crate) fn watch_state(&self, root: &Path) -> WatchState {
         self.inner.watchers.state(root)
     }
 
-    /// Waits, within limits, until observed changes are in the index.
-    pub(crate) async fn settled(&self) {
-        self.inner.watchers.settled().await;
+    /// Waits briefly until observed changes are in the index.
+    pub(crate) async fn wait_for_watchers(&self) {
+        self.inner.watchers.wait().await;
     }
 
-    /// Warms up once, after the client's first requests.
+    /// Schedules [`Self::warm_up`], unless that has been done before.
     pub(crate) fn warm_up_soon(&self) {
-        if self.inner.warm.swap(true, Ordering::Relaxed) {
+        if self.inner.warm_up_started.swap(true, Ordering::Relaxed) {
             return;
         }
         let server = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(WARM_UP_AFTER).await;
+            tokio::time::sleep(WARM_UP_DELAY).await;
             server.warm_up().await;
         });
     }
 
-    /// Opens the existing stores, and watches what is indexed in them.
+    /// Opens the existing stores and watches their indexed roots.
     pub(crate) async fn warm_up(&self) {
-        for (whose, opened) in self.stores().all() {
+        for (owner, opened) in self.stores().all() {
             match opened {
-                Ok(engine) => self.keep_fresh(&engine).await,
+                Ok(engine) => self.watch_roots(&engine).await,
                 Err(failure) => {
-                    tracing::warn!(store = whose.name(), %failure, "cannot open a store");
+                    tracing::warn!(store = owner.name(), %failure, "cannot open a store");
                 }
             }
         }
     }
 
-    /// Closes a store. It stays closed until the guard is dropped.
-    pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
-        // Watchers hold the engine. Those of the other store are restarted with it.
+    /// Closes a store until the guard is dropped. Calls in the meantime fail with `reason`.
+    pub(crate) async fn close_store(
+        &self,
+        owner: StoreOwner,
+        reason: Failure,
+    ) -> Result<ClosedStore, Failure> {
+        // Watchers hold engines. `warm_up` restarts those of both stores.
         self.inner.watchers.stop();
-        self.stores().shut(whose, meanwhile).await
+        self.stores().close_store(owner, reason).await
     }
 
-    /// The tools.
     pub(crate) fn tools(&self) -> &[Tool] {
         self.inner.tools.get_or_init(tools::all)
     }
 
-    /// Counts a call. The server waits for it before it stops.
-    pub(crate) fn begin_call(&self) -> Underway {
+    /// Counts a running call until the guard is dropped. [`Self::drained`] waits for it.
+    pub(crate) fn begin_call(&self) -> CallGuard {
         self.inner.calls.send_modify(|calls| *calls += 1);
-        Underway(Arc::clone(&self.inner))
+        CallGuard(Arc::clone(&self.inner))
     }
 }
 
-/// A call that is running until this is dropped.
-pub(crate) struct Underway(Arc<Inner>);
+/// Counts a call as running until dropped.
+pub(crate) struct CallGuard(Arc<Inner>);
 
-impl Drop for Underway {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.0.calls.send_modify(|calls| *calls -= 1);
     }

@@ -1,8 +1,8 @@
-//! HTTP sessions on top of those of rmcp: their number is limited, and calls of clients that
-//! disconnect do not keep running.
+//! Wraps rmcp's HTTP sessions to limit their number and to cancel calls of clients that have
+//! disconnected.
 //!
-//! The protocol lets a client reconnect for an answer. So a call without a listener continues for
-//! a moment before it is cancelled.
+//! The protocol lets a client reconnect and resume a stream, so a call without a listener continues
+//! for a few seconds before it is cancelled.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -23,17 +23,17 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-/// A session that is idle for this long ends; its client starts another.
-const IDLE: Duration = Duration::from_secs(4 * 3600);
+/// Idle time after which a session ends; its client starts another.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 
-/// Maximum number of sessions. Beyond it, the one idle for longest ends.
+/// Maximum number of sessions. Beyond it, the least recently used one ends.
 const MAX_SESSIONS: usize = 256;
 
-/// When a disconnected client should reconnect.
-const COME_BACK: Duration = Duration::from_secs(1);
+/// How long disconnected clients are told to wait before they reconnect.
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a call continues without a listener.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a call continues after its client has disconnected.
+const LISTENER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The sessions of a server.
 #[derive(Clone)]
@@ -41,14 +41,14 @@ pub(crate) struct Sessions(Arc<Inner>);
 
 struct Inner {
     local: LocalSessionManager,
-    known: Mutex<HashMap<SessionId, Session>>,
-    /// Held while a session starts: two at a time could both take the last slot.
-    beginning: tokio::sync::Mutex<()>,
+    sessions: Mutex<HashMap<SessionId, Session>>,
+    /// Held while a session is created: two at a time could both take the last slot.
+    creating: tokio::sync::Mutex<()>,
 }
 
 struct Session {
-    heard: Instant,
-    /// Running calls, by the number of the stream that carries their answer.
+    last_used: Instant,
+    /// Running calls, by the number of the stream that will carry their answer.
     calls: HashMap<u64, Arc<Call>>,
 }
 
@@ -63,10 +63,10 @@ struct Call {
 impl Sessions {
     pub(crate) fn new() -> Self {
         let mut local = LocalSessionManager::default();
-        local.session_config.keep_alive = Some(IDLE);
-        local.session_config.sse_retry = Some(COME_BACK);
-        let (known, beginning) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { local, known, beginning }))
+        local.session_config.keep_alive = Some(IDLE_TIMEOUT);
+        local.session_config.sse_retry = Some(RECONNECT_DELAY);
+        let (sessions, creating) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Inner { local, sessions, creating }))
     }
 
     /// Wraps the stream of a running call.
@@ -74,32 +74,32 @@ impl Sessions {
         &self,
         call: Option<Arc<Call>>,
         stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
-    ) -> Listening {
+    ) -> CallStream {
         if let Some(call) = &call {
             call.listeners.fetch_add(1, Ordering::AcqRel);
         }
-        Listening { sessions: self.0.clone(), call, stream: Box::pin(stream) }
+        CallStream { sessions: self.0.clone(), call, stream: Box::pin(stream) }
     }
 }
 
 impl Inner {
-    fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session to end in favour of a new one: the one idle for longest, preferably without a
-    /// running call.
-    fn surplus(&self) -> Option<SessionId> {
-        let known = self.known();
-        if known.len() < MAX_SESSIONS {
+    /// The session to close before a new one is created, if there are too many: the least recently
+    /// used one, preferably without a running call.
+    fn session_to_close(&self) -> Option<SessionId> {
+        let sessions = self.sessions();
+        if sessions.len() < MAX_SESSIONS {
             return None;
         }
-        let silent = known.iter().min_by_key(|(_, it)| (!it.calls.is_empty(), it.heard));
-        silent.map(|(id, _)| id.clone())
+        let oldest = sessions.iter().min_by_key(|(_, it)| (!it.calls.is_empty(), it.last_used));
+        oldest.map(|(id, _)| id.clone())
     }
 
-    /// Remembers which stream carries the answer of a call, until it is answered.
-    fn note(&self, call: &Arc<Call>, event: &ServerSseMessage) {
+    /// Tracks which stream carries the answer of a call, until it is answered.
+    fn record(&self, call: &Arc<Call>, event: &ServerSseMessage) {
         let answer = matches!(
             event.message.as_deref(),
             Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
@@ -108,32 +108,32 @@ impl Inner {
             call.answered.store(true, Ordering::Release);
             self.forget(call);
         } else if let Some(number) = event.event_id.as_deref().and_then(stream_number)
-            && let Some(session) = self.known().get_mut(&call.session)
+            && let Some(session) = self.sessions().get_mut(&call.session)
         {
             session.calls.entry(number).or_insert_with(|| call.clone());
         }
     }
 
     fn forget(&self, call: &Call) {
-        if let Some(session) = self.known().get_mut(&call.session) {
+        if let Some(session) = self.sessions().get_mut(&call.session) {
             session.calls.retain(|_, it| !std::ptr::eq(&**it, call));
         }
     }
 
-    fn call_on(&self, id: &SessionId, number: u64) -> Option<Arc<Call>> {
-        self.known().get(id)?.calls.get(&number).cloned()
+    fn call_on_stream(&self, id: &SessionId, number: u64) -> Option<Arc<Call>> {
+        self.sessions().get(id)?.calls.get(&number).cloned()
     }
 
-    /// Cancels a call whose client does not reconnect.
-    async fn give_up(&self, call: &Call) {
-        tokio::time::sleep(PATIENCE).await;
+    /// Cancels a call if its client does not reconnect in time.
+    async fn cancel_abandoned(&self, call: &Call) {
+        tokio::time::sleep(LISTENER_TIMEOUT).await;
         if call.listeners.load(Ordering::Acquire) > 0 {
             return;
         }
         self.forget(call);
         let param = CancelledNotificationParam::new(
             Some(call.request.clone()),
-            Some("the client is gone".to_owned()),
+            Some("the client has disconnected".to_owned()),
         );
         let cancel = ClientNotification::CancelledNotification(CancelledNotification::new(param));
         let cancel = ClientJsonRpcMessage::notification(cancel);
@@ -147,14 +147,14 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let _only = self.0.beginning.lock().await;
-        while let Some(surplus) = self.0.surplus() {
-            tracing::info!(session = %surplus, "too many sessions: closing the one idle for longest");
-            self.close_session(&surplus).await?;
+        let _guard = self.0.creating.lock().await;
+        while let Some(oldest) = self.0.session_to_close() {
+            tracing::info!(session = %oldest, "too many sessions: closing the least recently used");
+            self.close_session(&oldest).await?;
         }
         let (id, transport) = self.0.local.create_session().await?;
-        let session = Session { heard: Instant::now(), calls: HashMap::new() };
-        self.0.known().insert(id.clone(), session);
+        let session = Session { last_used: Instant::now(), calls: HashMap::new() };
+        self.0.sessions().insert(id.clone(), session);
         Ok((id, transport))
     }
 
@@ -167,14 +167,14 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        if let Some(session) = self.0.known().get_mut(id) {
-            session.heard = Instant::now();
+        if let Some(session) = self.0.sessions().get_mut(id) {
+            session.last_used = Instant::now();
         }
         self.0.local.has_session(id).await
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.0.known().remove(id);
+        self.0.sessions().remove(id);
         self.0.local.close_session(id).await
     }
 
@@ -215,33 +215,34 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let call = stream_number(&last_event_id).and_then(|number| self.0.call_on(id, number));
+        let call =
+            stream_number(&last_event_id).and_then(|number| self.0.call_on_stream(id, number));
         let stream = self.0.local.resume(id, last_event_id).await?;
         Ok(self.listen(call, stream))
     }
 }
 
-/// A stream that a client listens to.
-struct Listening {
+/// A stream of events for a client. Dropping it starts the timeout of its call.
+struct CallStream {
     sessions: Arc<Inner>,
     call: Option<Arc<Call>>,
     /// rmcp's stream type cannot be named.
     stream: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
 }
 
-impl Stream for Listening {
+impl Stream for CallStream {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.stream.as_mut().poll_next(context);
         if let (Poll::Ready(Some(event)), Some(call)) = (&next, &self.call) {
-            self.sessions.note(call, event);
+            self.sessions.record(call, event);
         }
         next
     }
 }
 
-impl Drop for Listening {
+impl Drop for CallStream {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
         let others = call.listeners.fetch_sub(1, Ordering::AcqRel) > 1;
@@ -250,7 +251,7 @@ impl Drop for Listening {
         }
         let sessions = self.sessions.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { sessions.give_up(&call).await });
+            runtime.spawn(async move { sessions.cancel_abandoned(&call).await });
         }
     }
 }
@@ -267,18 +268,18 @@ mod tests {
     #[tokio::test]
     async fn concurrent_new_sessions_respect_the_limit() {
         let sessions = Sessions::new();
-        let beginnings: Vec<_> = (0..MAX_SESSIONS + 50)
+        let tasks: Vec<_> = (0..MAX_SESSIONS + 50)
             .map(|_| {
                 let sessions = sessions.clone();
                 tokio::spawn(async move { sessions.create_session().await.unwrap() })
             })
             .collect();
         let mut kept = Vec::new();
-        for beginning in beginnings {
-            kept.push(beginning.await.unwrap());
-            assert!(sessions.0.known().len() <= MAX_SESSIONS);
+        for task in tasks {
+            kept.push(task.await.unwrap());
+            assert!(sessions.0.sessions().len() <= MAX_SESSIONS);
         }
-        assert_eq!(sessions.0.known().len(), MAX_SESSIONS);
+        assert_eq!(sessions.0.sessions().len(), MAX_SESSIONS);
         assert_eq!(sessions.0.local.sessions.read().await.len(), MAX_SESSIONS);
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use isolith_config::Layers;
 use isolith_engine::{
-    Engine, EngineOptions, Life, QueryCheck, Scope, StorePlace, Surroundings, Within, find_store,
-    project_store, repository_top, store_above,
+    Engine, EngineOptions, Life, QueryCheck, StorePlace, StoreScope, Surroundings, Within,
+    find_store, project_store, repository_top, store_above,
 };
 use isolith_types::{Code, Failure, Hint};
 
@@ -16,26 +16,26 @@ use crate::confine::Confinement;
 use crate::hints::for_agents;
 use crate::server::ServerOptions;
 
-/// Number of concurrent reads per store.
+/// Concurrent reads per store.
 const READERS: usize = 2;
 
 /// The folder of a project's store.
 const PROJECT_STORE: &str = ".isolith";
 
 /// The file that makes a folder a store.
-const TRUTH: &str = "truth.sqlite";
+const TRUTH_FILE: &str = "truth.sqlite";
 
-/// Owner of a store.
+/// Whose store it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum StoreOwner {
     /// The project's, for code.
     Project,
     /// The user's, for memory.
     User,
 }
 
-impl Whose {
-    /// For answers.
+impl StoreOwner {
+    /// The name in answers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -44,12 +44,12 @@ impl Whose {
     }
 }
 
-/// Both stores. They are the same if one store was named for everything.
+/// Both stores. They are the same if the user named one store for everything.
 #[derive(Debug)]
 pub(crate) struct Stores {
     surroundings: Surroundings,
     allowed: Vec<PathBuf>,
-    /// Folders of the program that no tool may name.
+    /// Isolith's own folders, which no tool may name.
     private: Vec<PathBuf>,
     deadline: Duration,
     settings: Layers,
@@ -64,8 +64,8 @@ struct Store(Mutex<StoreState>);
 #[derive(Debug, Default)]
 struct StoreState {
     engine: Option<Engine>,
-    /// Why it cannot be used.
-    barred: Option<Failure>,
+    /// Why it cannot be opened at the moment.
+    unavailable: Option<Failure>,
 }
 
 impl Store {
@@ -78,16 +78,16 @@ impl Store {
     }
 }
 
-/// A store that stays closed until this is dropped.
+/// Keeps a store closed until dropped.
 #[derive(Debug)]
-pub(crate) struct Shut(Arc<Store>);
+pub(crate) struct ClosedStore(Arc<Store>);
 
-impl Drop for Shut {
+impl Drop for ClosedStore {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        // A server that is stopping does not open stores again.
-        if state.barred.as_ref().is_some_and(|failure| failure.code != Code::Draining) {
-            state.barred = None;
+        // A server that is stopping must not reopen stores.
+        if state.unavailable.as_ref().is_some_and(|failure| failure.code != Code::Draining) {
+            state.unavailable = None;
         }
     }
 }
@@ -100,7 +100,7 @@ impl Stores {
             true => Arc::clone(&project),
             false => Arc::default(),
         };
-        let private = private(&surroundings);
+        let private = private_folders(&surroundings);
         Self { surroundings, allowed, private, deadline, settings, project, user }
     }
 
@@ -109,7 +109,7 @@ impl Stores {
     /// # Errors
     /// `no_store` if nothing has been indexed here.
     pub(crate) fn code(&self) -> Result<Engine, Failure> {
-        self.if_there(Whose::Project)?.ok_or_else(|| {
+        self.open_existing(StoreOwner::Project)?.ok_or_else(|| {
             Failure::new(Code::NoStore, "no code is indexed yet")
                 .with_hint("call index_project first; it usually takes seconds")
         })
@@ -120,97 +120,101 @@ impl Stores {
     /// # Errors
     /// `no_store` if nothing has been indexed or written here.
     pub(crate) fn graph(&self) -> Result<Engine, Failure> {
-        self.if_there(Whose::Project)?.ok_or_else(|| {
-            Failure::new(Code::NoStore, "there is no graph here yet").with_hint(
+        self.open_existing(StoreOwner::Project)?.ok_or_else(|| {
+            Failure::new(Code::NoStore, "there is no graph yet").with_hint(
                 "call index_project for the code graph, or CREATE nodes with graph_query",
             )
         })
     }
 
-    /// Decides whether a query writes, if there is no store yet.
+    /// Finds out whether a query writes, without a store.
     pub(crate) fn query_check(&self) -> Result<QueryCheck, Failure> {
         QueryCheck::start(&EngineOptions { deadline: self.deadline, ..EngineOptions::default() })
     }
 
     /// The store of code, created if needed.
     pub(crate) fn code_to_index(&self) -> Result<Engine, Failure> {
-        self.open(Whose::Project, true)
+        self.open(StoreOwner::Project, true)
     }
 
     /// The store of collections, if it exists: the project's, else the user's.
     pub(crate) fn collections(&self) -> Result<Option<Engine>, Failure> {
-        match self.if_there(Whose::Project)? {
+        match self.open_existing(StoreOwner::Project)? {
             Some(engine) => Ok(Some(engine)),
-            None => self.if_there(Whose::User),
+            None => self.open_existing(StoreOwner::User),
         }
     }
 
     /// The store of collections, created if needed: the project's, else the user's.
     pub(crate) fn collections_to_write(&self) -> Result<Engine, Failure> {
-        match self.if_there(Whose::Project)? {
+        match self.open_existing(StoreOwner::Project)? {
             Some(engine) => Ok(engine),
-            None => self.open(Whose::User, true),
+            None => self.open(StoreOwner::User, true),
         }
     }
 
     /// The store of memory and facts, if it exists.
     pub(crate) fn memory(&self) -> Result<Option<Engine>, Failure> {
-        self.if_there(Whose::User)
+        self.open_existing(StoreOwner::User)
     }
 
     /// The store of memory and facts, created if needed.
     pub(crate) fn memory_to_write(&self) -> Result<Engine, Failure> {
-        self.open(Whose::User, true)
+        self.open(StoreOwner::User, true)
     }
 
     /// The existing stores, each once.
-    pub(crate) fn all(&self) -> Vec<(Whose, Result<Engine, Failure>)> {
-        let open = |whose: &Whose| Some((*whose, self.if_there(*whose).transpose()?));
-        self.each().iter().filter_map(open).collect()
+    pub(crate) fn all(&self) -> Vec<(StoreOwner, Result<Engine, Failure>)> {
+        let open = |owner: &StoreOwner| Some((*owner, self.open_existing(*owner).transpose()?));
+        self.owners().iter().filter_map(open).collect()
     }
 
-    /// The folders of existing stores, usable or not.
-    pub(crate) fn there(&self) -> Vec<(Whose, StorePlace)> {
-        let there = |whose: &Whose| {
-            let place = self.place(*whose, false).ok()?;
-            place.path().join(TRUTH).exists().then_some((*whose, place))
+    /// The locations of existing stores, usable or not.
+    pub(crate) fn existing(&self) -> Vec<(StoreOwner, StorePlace)> {
+        let existing = |owner: &StoreOwner| {
+            let place = self.place(*owner, false).ok()?;
+            place.path().join(TRUTH_FILE).exists().then_some((*owner, place))
         };
-        self.each().iter().filter_map(there).collect()
+        self.owners().iter().filter_map(existing).collect()
     }
 
-    fn each(&self) -> &'static [Whose] {
-        if self.is_one() { &[Whose::User] } else { &[Whose::Project, Whose::User] }
+    fn owners(&self) -> &'static [StoreOwner] {
+        if self.is_shared() {
+            &[StoreOwner::User]
+        } else {
+            &[StoreOwner::Project, StoreOwner::User]
+        }
     }
 
-    /// Which paths tools may name.
+    /// The paths that tools may name.
     pub(crate) fn confinement(&self) -> Confinement {
         let base = self.project_folder();
         let open = self.distinct().into_iter().filter_map(Store::opened);
         let mut stores: Vec<PathBuf> = open.map(|engine| engine.folder().to_owned()).collect();
-        stores.extend(self.private_folders());
+        stores.extend(self.all_private_folders());
         Confinement::new(base, &self.allowed(), stores)
     }
 
-    /// Folders that belong to the program: the stores, and this user's secrets.
-    fn private_folders(&self) -> Vec<PathBuf> {
+    /// The folders of the stores and of this user's secrets.
+    fn all_private_folders(&self) -> Vec<PathBuf> {
         let folders = [self.project_folder(), self.store_holder()].into_iter().flatten();
         let stores = folders.map(|folder| folder.join(PROJECT_STORE));
         self.private.iter().cloned().chain(stores).collect()
     }
 
-    /// What an engine may read and return, whatever roots its store has.
+    /// What an engine may read and return, regardless of the roots that its store lists.
     fn within(&self) -> Within {
         let project = self.project_folder();
-        Confinement::new(project.clone(), &self.allowed(), self.private_folders())
+        Confinement::new(project.clone(), &self.allowed(), self.all_private_folders())
             .within()
             .clone()
             .with_worktrees_of(project.as_deref())
     }
 
-    /// The folder that the server works for: the one with the project's store, or the repository
-    /// or worktree that it was started in if the store belongs to a folder around it or to the
-    /// main checkout; without a store, the working folder. A server started in a home folder or
-    /// in `/` works for the first allowed folder, if any.
+    /// The project's folder: the one with the project's store, or the repository or worktree that
+    /// the server was started in if the store belongs to a folder around it or to the main
+    /// checkout; without a store, the working folder. For a server started in the home folder or
+    /// in `/`, the first allowed folder, if any.
     pub(crate) fn project_folder(&self) -> Option<PathBuf> {
         let Surroundings { working_folder: here, home, .. } = &self.surroundings;
         if let Some(holder) = self.store_holder() {
@@ -257,17 +261,17 @@ impl Stores {
         Some(format!("searched {used}; {above} may hold the same code; {hint}"))
     }
 
-    /// Accepts no more calls. Running ones get up to `budget`.
+    /// Refuses new calls. Running ones get up to `budget`.
     pub(crate) fn begin_drain(&self, budget: Duration) {
         for store in self.distinct() {
             let mut state = store.state();
-            state.barred = Some(Failure::new(Code::Draining, "the server is stopping"));
+            state.unavailable = Some(Failure::new(Code::Draining, "the server is stopping"));
             let pools = state.engine.iter().flat_map(Engine::pools);
             pools.for_each(|pool| pool.begin_drain(budget));
         }
     }
 
-    /// Completes after a drain, when all workers have exited.
+    /// Waits until all workers have exited, after [`Self::begin_drain`].
     pub(crate) async fn drained(&self) {
         for engine in self.distinct().into_iter().filter_map(Store::opened) {
             for pool in engine.pools() {
@@ -290,60 +294,64 @@ impl Stores {
         }
     }
 
-    /// Closes a store. It stays closed until the guard is dropped.
+    /// Closes a store until the guard is dropped. Calls in the meantime fail with `reason`.
     ///
     /// # Errors
-    /// If it has already been closed.
-    pub(crate) async fn shut(&self, whose: Whose, meanwhile: Failure) -> Result<Shut, Failure> {
-        let store = self.store(whose);
-        let (engine, shut) = {
+    /// If the store is already closed.
+    pub(crate) async fn close_store(
+        &self,
+        owner: StoreOwner,
+        reason: Failure,
+    ) -> Result<ClosedStore, Failure> {
+        let store = self.store(owner);
+        let (engine, closed) = {
             let mut state = store.state();
-            if let Some(failure) = &state.barred {
+            if let Some(failure) = &state.unavailable {
                 return Err(failure.clone());
             }
-            state.barred = Some(meanwhile);
-            (state.engine.take(), Shut(Arc::clone(store)))
+            state.unavailable = Some(reason);
+            (state.engine.take(), ClosedStore(Arc::clone(store)))
         };
         if let Some(engine) = engine {
             engine.close().await;
         }
-        Ok(shut)
+        Ok(closed)
     }
 
-    fn store(&self, whose: Whose) -> &Arc<Store> {
-        match whose {
-            Whose::Project => &self.project,
-            Whose::User => &self.user,
+    fn store(&self, owner: StoreOwner) -> &Arc<Store> {
+        match owner {
+            StoreOwner::Project => &self.project,
+            StoreOwner::User => &self.user,
         }
     }
 
     /// Whether one store is used for everything.
-    fn is_one(&self) -> bool {
+    fn is_shared(&self) -> bool {
         Arc::ptr_eq(&self.project, &self.user)
     }
 
     fn distinct(&self) -> Vec<&Store> {
-        self.each().iter().map(|whose| &**self.store(*whose)).collect()
+        self.owners().iter().map(|owner| &**self.store(*owner)).collect()
     }
 
-    fn if_there(&self, whose: Whose) -> Result<Option<Engine>, Failure> {
-        match self.open(whose, false) {
+    fn open_existing(&self, owner: StoreOwner) -> Result<Option<Engine>, Failure> {
+        match self.open(owner, false) {
             // A new store has no file before its first write.
-            Ok(engine) => Ok(Some(engine).filter(|it| it.folder().join(TRUTH).exists())),
+            Ok(engine) => Ok(Some(engine).filter(|it| it.folder().join(TRUTH_FILE).exists())),
             Err(failure) if failure.code == Code::NoStore => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
-    fn open(&self, whose: Whose, create: bool) -> Result<Engine, Failure> {
-        let mut state = self.store(whose).state();
-        if let Some(failure) = &state.barred {
+    fn open(&self, owner: StoreOwner, create: bool) -> Result<Engine, Failure> {
+        let mut state = self.store(owner).state();
+        if let Some(failure) = &state.unavailable {
             return Err(failure.clone());
         }
         if let Some(engine) = &state.engine {
             return Ok(engine.clone());
         }
-        let place = self.place(whose, create)?;
+        let place = self.place(owner, create)?;
         let options = EngineOptions {
             create,
             life: Life::Server,
@@ -361,27 +369,27 @@ impl Stores {
     }
 
     /// The folder of a store, or where it would be created.
-    fn place(&self, whose: Whose, create: bool) -> Result<StorePlace, Failure> {
-        if whose == Whose::User {
-            return find_store(&self.surroundings, Scope::User);
+    fn place(&self, owner: StoreOwner, create: bool) -> Result<StorePlace, Failure> {
+        if owner == StoreOwner::User {
+            return find_store(&self.surroundings, StoreScope::User);
         }
-        let nowhere = || {
+        let no_project = || {
             Failure::new(Code::NoStore, "this server has no project")
                 .with_hint("ask the user to start it in a project's folder, or with --allow DIR")
         };
-        let folder = self.project_folder().ok_or_else(nowhere)?;
+        let folder = self.project_folder().ok_or_else(no_project)?;
         if !create && self.surroundings.given.is_none() && self.store_holder().is_none() {
             return Err(Failure::new(Code::NoStore, "the project has no store yet"));
         }
-        find_store(&self.surroundings, Scope::Indexed(&folder))
+        find_store(&self.surroundings, StoreScope::Indexed(&folder))
     }
 }
 
-/// The stores that exist without a project, and the folder of this user's secrets.
-fn private(surroundings: &Surroundings) -> Vec<PathBuf> {
+/// The user's or named store, and the folder of this user's secrets.
+fn private_folders(surroundings: &Surroundings) -> Vec<PathBuf> {
     let given = surroundings.given.as_ref().map(|it| surroundings.working_folder.join(it));
-    let nothing_given = Surroundings { given: None, ..surroundings.clone() };
-    let user = find_store(&nothing_given, Scope::User).ok();
+    let without_given = Surroundings { given: None, ..surroundings.clone() };
+    let user = find_store(&without_given, StoreScope::User).ok();
     let user = user.map(|store| store.path().to_owned());
     [given, user, surroundings.state_folder().ok()].into_iter().flatten().collect()
 }
@@ -393,9 +401,9 @@ mod tests {
 
     #[test]
     fn the_project_folder_has_the_store() {
-        let place = tempfile::tempdir().unwrap();
-        let deep = place.path().join("project/src");
-        let home = place.path().join("home");
+        let root = tempfile::tempdir().unwrap();
+        let deep = root.path().join("project/src");
+        let home = root.path().join("home");
         std::fs::create_dir_all(&deep).unwrap();
         let stores = |here: &Path, given: Option<&str>| {
             let surroundings = Surroundings {
@@ -415,17 +423,17 @@ mod tests {
         };
         let folder = |here: &Path, given| stores(here, given).project_folder().unwrap();
         assert_eq!(folder(&deep, None), deep);
-        std::fs::create_dir(place.path().join("project/.isolith")).unwrap();
-        assert_eq!(folder(&deep, None), place.path().join("project"));
+        std::fs::create_dir(root.path().join("project/.isolith")).unwrap();
+        assert_eq!(folder(&deep, None), root.path().join("project"));
         assert_eq!(folder(&deep, Some("/store")), deep);
         std::fs::create_dir(deep.join(".git")).unwrap();
         assert_eq!(folder(&deep.join("inner"), None), deep, "a repository of its own");
         let allowed = stores(&deep, None).allowed();
-        assert_eq!(allowed, [PathBuf::from("/allowed"), place.path().join("project")]);
+        assert_eq!(allowed, [PathBuf::from("/allowed"), root.path().join("project")]);
         std::fs::remove_dir(deep.join(".git")).unwrap();
         assert_eq!(folder(&home, None), Path::new("/allowed"));
         assert_eq!(folder(Path::new("/"), None), Path::new("/allowed"));
-        assert!(stores(&deep, Some("/store")).is_one());
-        assert!(!stores(&deep, None).is_one());
+        assert!(stores(&deep, Some("/store")).is_shared());
+        assert!(!stores(&deep, None).is_shared());
     }
 }

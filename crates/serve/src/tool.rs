@@ -1,4 +1,4 @@
-//! The definition of a tool.
+//! Tools: their definition, their calls and their results.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::schema;
 use crate::server::Server;
 use crate::untrusted::fenced;
 
-/// Effect of a tool.
+/// What a tool may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Changes nothing.
+    /// Read-only.
     Read,
-    /// Adds something with every call.
+    /// Every call adds something.
     Add,
-    /// Adds something; repeating a call changes nothing.
+    /// Adds something; idempotent.
     AddOnce,
-    /// Changes or removes something; repeating a call changes nothing.
+    /// Changes or removes something; idempotent.
     Change,
-    /// May change or remove something with every call.
+    /// Changes or removes something; not idempotent.
     Any,
 }
 
@@ -44,36 +44,36 @@ impl Effect {
     }
 }
 
-/// A tool's answer: data for programs, and a short text for readers.
-pub(crate) trait Shown: Serialize + JsonSchema + Send {
-    /// The text.
+/// A tool's answer: structured data and a short text.
+pub(crate) trait ToolAnswer: Serialize + JsonSchema + Send {
+    /// Whether Isolith writes all of the text, apart from names and numbers. Otherwise the text is
+    /// marked as untrusted.
+    const TRUSTED: bool = false;
+
     fn text(&self) -> String;
 
-    /// Whether the text consists only of our own words and numbers. By default it does not, and
-    /// is marked as untrusted.
-    fn is_ours(&self) -> bool {
-        false
+    /// For answers that are trusted only if they are empty.
+    fn is_trusted(&self) -> bool {
+        Self::TRUSTED
     }
 }
 
-/// A call of a tool.
+/// The context of a call.
 pub(crate) struct Call {
-    /// The server.
     pub(crate) server: Server,
-    /// Sends progress to the client.
     pub(crate) progress: Progress,
 }
 
-type Running = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
+type ToolFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
-/// A tool.
+/// A tool with its definition for clients.
 pub(crate) struct Tool {
-    listed: rmcp::model::Tool,
-    run: Box<dyn Fn(Call, JsonObject) -> Running + Send + Sync>,
+    definition: rmcp::model::Tool,
+    run: Box<dyn Fn(Call, JsonObject) -> ToolFuture + Send + Sync>,
 }
 
 impl Tool {
-    /// A tool with arguments `A` and answer `R`.
+    /// A tool that takes the arguments `A` and answers with `R`.
     pub(crate) fn new<A, R, F>(
         name: &'static str,
         effect: Effect,
@@ -82,63 +82,61 @@ impl Tool {
     ) -> Self
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
-        R: Shown,
+        R: ToolAnswer,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let listed = rmcp::model::Tool::new(name, description, schema::of_arguments::<A>())
+        let definition = rmcp::model::Tool::new(name, description, schema::of_arguments::<A>())
             .with_raw_output_schema(Arc::new(schema::of_result::<R>()))
             .with_annotations(effect.annotations());
-        let run = move |call: Call, arguments: JsonObject| -> Running {
+        let run = move |call: Call, arguments: JsonObject| -> ToolFuture {
             let run = run.clone();
             Box::pin(async move {
-                let outcome = match read::<A>(arguments) {
+                let outcome = match parse_arguments::<A>(arguments) {
                     Ok(arguments) => run(call, arguments).await,
                     Err(failure) => Err(failure),
                 };
-                match outcome.and_then(|answer| shown(&answer)) {
+                match outcome.and_then(|answer| success(&answer)) {
                     Ok(result) => result,
-                    Err(failure) => refused(&failure.worded(for_agents)),
+                    Err(failure) => error_result(&failure.worded(for_agents)),
                 }
             })
         };
-        Self { listed, run: Box::new(run) }
+        Self { definition, run: Box::new(run) }
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &str {
-        &self.listed.name
+        &self.definition.name
     }
 
-    /// The definition for clients.
-    pub(crate) fn listed(&self) -> rmcp::model::Tool {
-        self.listed.clone()
+    pub(crate) fn definition(&self) -> rmcp::model::Tool {
+        self.definition.clone()
     }
 
-    /// Runs the tool. Dropping the future stops it.
+    /// Runs the tool. Dropping the future cancels it.
     pub(crate) async fn run(&self, call: Call, arguments: JsonObject) -> CallToolResult {
         (self.run)(call, arguments).await
     }
 }
 
-fn read<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure> {
+fn parse_arguments<A: DeserializeOwned>(arguments: JsonObject) -> Result<A, Failure> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         Failure::new(Code::BadInput, format!("invalid arguments: {error}"))
             .with_hint("see the tool's inputSchema")
     })
 }
 
-fn shown(answer: &impl Shown) -> Result<CallToolResult, Failure> {
+fn success(answer: &impl ToolAnswer) -> Result<CallToolResult, Failure> {
     let structured = serde_json::to_value(answer).map_err(|error| {
         Failure::new(Code::Failed, format!("cannot serialize the answer: {error}"))
     })?;
-    let text = if answer.is_ours() { answer.text() } else { fenced(&answer.text()) };
+    let text = if answer.is_trusted() { answer.text() } else { fenced(&answer.text()) };
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structured);
     Ok(result)
 }
 
-/// An error that the agent sees, and can do something about.
-fn refused(failure: &ShownFailure) -> CallToolResult {
+/// A failure as a result, which the agent sees and can react to.
+fn error_result(failure: &ShownFailure) -> CallToolResult {
     let code = json!(failure.code);
     let code = code.as_str().unwrap_or_default();
     let mut text = format!("{code}: {}", failure.message);
@@ -157,7 +155,7 @@ mod tests {
     #[test]
     fn errors_have_data_and_text() {
         let failure = Failure::new(Code::NoStore, "nothing is here").with_hint("make something");
-        let result = serde_json::to_value(refused(&failure.worded(for_agents))).unwrap();
+        let result = serde_json::to_value(error_result(&failure.worded(for_agents))).unwrap();
         assert_eq!(result["isError"], true);
         let error =
             json!({ "code": "no_store", "message": "nothing is here", "hint": "make something" });
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_follow_from_the_effect() {
+    fn annotations_match_the_effect() {
         let hints = |effect: Effect| {
             let it = effect.annotations();
             (it.read_only_hint, it.destructive_hint, it.idempotent_hint, it.open_world_hint)

@@ -1,5 +1,5 @@
-//! Keeps indexes up to date in the background, with a task for each root that has been indexed.
-//! Across processes, one works and the others wait.
+//! Keeps indexes up to date in the background, with one task per indexed root. Of several
+//! processes, one watches a root and the others wait to take over.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use isolith_engine::{Engine, IndexOptions, WatchEvent};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// Files parsed at the same time: few, as nobody waits for them.
+/// Files parsed at the same time; low, because no client waits for them.
 const PARSERS: usize = 1;
 
 /// How long a query waits for observed changes to be indexed.
-const PATIENCE: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// The watched roots.
 #[derive(Debug, Default)]
@@ -23,24 +23,24 @@ pub(crate) struct Watchers(Mutex<HashMap<PathBuf, Watcher>>);
 #[derive(Debug)]
 struct Watcher {
     task: AbortHandle,
-    state: watch::Receiver<Watched>,
+    state: watch::Receiver<WatchState>,
 }
 
 /// How a root is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watched {
+pub(crate) enum WatchState {
     /// Not watched by this process.
     No,
-    /// Watched by another process.
+    /// WatchState by another process.
     Elsewhere,
-    /// Watched here, and the index is up to date.
+    /// WatchState here, and the index is up to date.
     Here,
-    /// Watched here, with changes that are not in the index yet.
+    /// WatchState here, with changes that are not in the index yet.
     Changed,
 }
 
-impl Watched {
-    /// For answers.
+impl WatchState {
+    /// The name in answers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -51,8 +51,7 @@ impl Watched {
 }
 
 impl Watchers {
-    /// Watches the completely indexed roots that questions are answered for, if they are not
-    /// watched yet.
+    /// Starts watching the fully indexed roots that questions are answered for.
     pub(crate) async fn watch_all(&self, engine: &Engine) {
         let roots = match engine.roots_here().await {
             Ok(roots) => roots,
@@ -61,29 +60,28 @@ impl Watchers {
         let mut watchers = self.all();
         watchers.retain(|_, watcher| !watcher.task.is_finished());
         for root in roots.into_iter().filter(|root| root.indexed_at.is_some()) {
-            let begin = || Watcher::begin(engine.clone(), root.folder.clone());
-            watchers.entry(root.folder.clone()).or_insert_with(begin);
+            let start = || Watcher::start(engine.clone(), root.folder.clone());
+            watchers.entry(root.folder.clone()).or_insert_with(start);
         }
     }
 
-    /// Waits, within limits, until observed changes are in the index.
-    pub(crate) async fn settled(&self) {
+    /// Waits up to [`MAX_WAIT`] until observed changes are in the index.
+    pub(crate) async fn wait(&self) {
         let states: Vec<_> = self.all().values().map(|it| it.state.clone()).collect();
         let all = async {
             for mut state in states {
-                // A watcher that has ended changes nothing any more.
-                let _ = state.wait_for(|state| *state != Watched::Changed).await;
+                // An error means that the watcher has stopped; there is nothing to wait for.
+                let _ = state.wait_for(|state| *state != WatchState::Changed).await;
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, all).await;
+        let _ = tokio::time::timeout(MAX_WAIT, all).await;
     }
 
     /// How a root is watched.
-    pub(crate) fn state(&self, root: &Path) -> Watched {
-        self.all().get(root).map_or(Watched::No, |watcher| *watcher.state.borrow())
+    pub(crate) fn state(&self, root: &Path) -> WatchState {
+        self.all().get(root).map_or(WatchState::No, |watcher| *watcher.state.borrow())
     }
 
-    /// Stops all watchers.
     pub(crate) fn stop(&self) {
         self.all().drain().for_each(|(_, watcher)| watcher.task.abort());
     }
@@ -94,13 +92,13 @@ impl Watchers {
 }
 
 impl Watcher {
-    fn begin(engine: Engine, root: PathBuf) -> Self {
-        let (sender, state) = watch::channel(Watched::No);
-        Self { task: tokio::spawn(keep_fresh(engine, root, sender)).abort_handle(), state }
+    fn start(engine: Engine, root: PathBuf) -> Self {
+        let (sender, state) = watch::channel(WatchState::No);
+        Self { task: tokio::spawn(watch_root(engine, root, sender)).abort_handle(), state }
     }
 }
 
-async fn keep_fresh(engine: Engine, root: PathBuf, state: watch::Sender<Watched>) {
+async fn watch_root(engine: Engine, root: PathBuf, state: watch::Sender<WatchState>) {
     let options = IndexOptions {
         of_root: Some(root.clone()),
         parsers: PARSERS,
@@ -110,15 +108,15 @@ async fn keep_fresh(engine: Engine, root: PathBuf, state: watch::Sender<Watched>
     let listener = move |event: WatchEvent| {
         tracing::debug!(?event, root = %folder.display(), "watching");
         state.send_replace(match event {
-            WatchEvent::Waiting => Watched::Elsewhere,
-            WatchEvent::Changed => Watched::Changed,
+            WatchEvent::Waiting => WatchState::Elsewhere,
+            WatchEvent::Changed => WatchState::Changed,
             WatchEvent::Watching
             | WatchEvent::Updated(_)
             | WatchEvent::Failed(_)
-            | WatchEvent::Polling(_) => Watched::Here,
+            | WatchEvent::Polling(_) => WatchState::Here,
         });
     };
     if let Err(failure) = engine.watch(&options, Arc::new(listener)).await {
-        tracing::warn!(%failure, root = %root.display(), "a root is no longer watched");
+        tracing::warn!(%failure, root = %root.display(), "stopped watching a root");
     }
 }

@@ -1,73 +1,73 @@
 use std::path::PathBuf;
 
-/// A program that servers can be registered with.
+/// An MCP client that the server can be registered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agent {
-    /// Claude Code, in the scope of the user.
+    /// Claude Code, user scope.
     ClaudeCode,
     /// Claude Desktop.
     ClaudeDesktop,
-    /// Cursor, the editor and its command line.
+    /// Cursor: the editor and its command line.
     Cursor,
-    /// Codex: the command line, the extensions of editors, the desktop app.
+    /// Codex: command line, editor extensions and desktop app.
     Codex,
-    /// Windsurf, until it was renamed.
+    /// Windsurf, before it became Devin Desktop.
     Windsurf,
-    /// Devin Desktop, which Windsurf has become.
+    /// Devin Desktop, formerly Windsurf.
     Devin,
     /// Gemini CLI.
     Gemini,
-    /// Visual Studio Code, in its default profile.
+    /// Visual Studio Code, default profile.
     VsCode,
 }
 
-/// Where agents look for their configuration. Variables that are not set are `None`.
+/// The folders below which agents keep their configuration. `None` stands for an unset variable.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct BaseFolders {
     /// The user's home folder.
     pub home: PathBuf,
-    /// `XDG_CONFIG_HOME`; one that is not absolute is ignored.
+    /// `XDG_CONFIG_HOME`; ignored if it is not absolute.
     pub config_home: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`.
     pub claude_config_dir: Option<PathBuf>,
     /// `CODEX_HOME`.
     pub codex_home: Option<PathBuf>,
-    /// `GEMINI_CLI_HOME`, which stands for the home folder.
+    /// `GEMINI_CLI_HOME`, which replaces the home folder.
     pub gemini_cli_home: Option<PathBuf>,
 }
 
-/// The file in which an agent keeps its servers.
+/// The file that lists an agent's MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// The file, which need not exist.
+pub struct AgentConfig {
+    /// The file; it may not exist yet.
     pub path: PathBuf,
-    /// Its folder: if it or the file exists, the agent is there.
+    /// The agent's configuration folder. If it or the file exists, the agent is installed.
     pub folder: PathBuf,
-    /// How the file is written.
-    pub format: Format,
+    /// The syntax of the file.
+    pub format: ConfigFormat,
 }
 
-/// How servers are written down.
+/// The syntax of a configuration file, and where in it the servers are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// JSON, with comments and trailing commas where people put them.
+pub enum ConfigFormat {
+    /// JSON; comments and trailing commas are allowed.
     Json {
-        /// The key of the object that has the servers.
+        /// The key of the object that contains the servers.
         servers: &'static str,
-        /// Whether an entry says that it is one of the kind `stdio`.
+        /// Whether an entry needs `"type": "stdio"`.
         typed: bool,
     },
     /// TOML.
     Toml {
-        /// The key of the table that has the servers.
+        /// The key of the table that contains the servers.
         servers: &'static str,
     },
 }
 
-const JSON: Format = Format::Json { servers: "mcpServers", typed: false };
+const JSON: ConfigFormat = ConfigFormat::Json { servers: "mcpServers", typed: false };
 
 impl Agent {
-    /// All of them, in the order in which they are shown.
+    /// All agents, in display order.
     pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
@@ -79,7 +79,7 @@ impl Agent {
         Self::VsCode,
     ];
 
-    /// What scripts call it.
+    /// The name in flags and JSON.
     pub fn id(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -93,7 +93,7 @@ impl Agent {
         }
     }
 
-    /// What people call it.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -107,38 +107,39 @@ impl Agent {
         }
     }
 
-    /// Where it keeps its servers.
-    pub fn config(self, places: &Places) -> Config {
-        let home = &places.home;
-        let config_home = places.config_home.clone().filter(|path| path.is_absolute());
+    /// Locates the agent's configuration file, whether or not it exists.
+    pub fn config(self, folders: &BaseFolders) -> AgentConfig {
+        let home = &folders.home;
+        let config_home = folders.config_home.clone().filter(|path| path.is_absolute());
         let config_home = config_home.unwrap_or_else(|| home.join(".config"));
-        let given = |place: &Option<PathBuf>, default| place.clone().unwrap_or(home.join(default));
+        let folder_or =
+            |folder: &Option<PathBuf>, default| folder.clone().unwrap_or(home.join(default));
         let (folder, file, format) = match self {
             Self::ClaudeCode => {
-                let folder = given(&places.claude_config_dir, ".claude");
-                // Without the variable the file is beside its folder, not in it.
-                let beside = places.claude_config_dir.as_ref().unwrap_or(home);
-                let path = beside.join(".claude.json");
-                return Config { path, folder, format: JSON };
+                let folder = folder_or(&folders.claude_config_dir, ".claude");
+                // Without the variable the file is next to the folder, not in it.
+                let parent = folders.claude_config_dir.as_ref().unwrap_or(home);
+                let path = parent.join(".claude.json");
+                return AgentConfig { path, folder, format: JSON };
             }
             Self::ClaudeDesktop => (config_home.join("Claude"), "claude_desktop_config.json", JSON),
             Self::Cursor => (home.join(".cursor"), "mcp.json", JSON),
             Self::Codex => {
-                let format = Format::Toml { servers: "mcp_servers" };
-                (given(&places.codex_home, ".codex"), "config.toml", format)
+                let format = ConfigFormat::Toml { servers: "mcp_servers" };
+                (folder_or(&folders.codex_home, ".codex"), "config.toml", format)
             }
             Self::Windsurf => (home.join(".codeium/windsurf"), "mcp_config.json", JSON),
             Self::Devin => (config_home.join("devin"), "mcp_config.json", JSON),
             Self::Gemini => {
-                let home = places.gemini_cli_home.as_ref().unwrap_or(home);
+                let home = folders.gemini_cli_home.as_ref().unwrap_or(home);
                 (home.join(".gemini"), "settings.json", JSON)
             }
             Self::VsCode => {
-                let format = Format::Json { servers: "servers", typed: true };
+                let format = ConfigFormat::Json { servers: "servers", typed: true };
                 (config_home.join("Code/User"), "mcp.json", format)
             }
         };
-        Config { path: folder.join(file), folder, format }
+        AgentConfig { path: folder.join(file), folder, format }
     }
 }
 
@@ -149,8 +150,8 @@ mod tests {
     #[test]
     fn config_paths_match_each_agent() {
         let home = PathBuf::from("/home/me");
-        let plain = Places { home: home.clone(), ..Places::default() };
-        let moved = Places {
+        let plain = BaseFolders { home: home.clone(), ..BaseFolders::default() };
+        let moved = BaseFolders {
             home,
             config_home: Some("/conf".into()),
             claude_config_dir: Some("/claude".into()),
@@ -176,11 +177,11 @@ mod tests {
             (Agent::VsCode, "/home/me/.config/Code/User/mcp.json", "/conf/Code/User/mcp.json"),
         ];
         assert_eq!(table.map(|(agent, ..)| agent), Agent::ALL);
-        for (agent, usual, elsewhere) in table {
-            assert_eq!(agent.config(&plain).path, PathBuf::from(usual));
-            assert_eq!(agent.config(&moved).path, PathBuf::from(elsewhere));
+        for (agent, default, custom) in table {
+            assert_eq!(agent.config(&plain).path, PathBuf::from(default));
+            assert_eq!(agent.config(&moved).path, PathBuf::from(custom));
         }
-        let relative = Places { config_home: Some("conf".into()), ..plain.clone() };
+        let relative = BaseFolders { config_home: Some("conf".into()), ..plain.clone() };
         assert_eq!(Agent::VsCode.config(&relative), Agent::VsCode.config(&plain));
     }
 }

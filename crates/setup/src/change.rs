@@ -1,69 +1,75 @@
-use crate::{EditError, Entry, Format, json, toml};
+use crate::{ConfigFormat, EditError, ServerEntry, json, toml};
 
-/// What becomes of a file.
+/// The outcome of an edit, which the caller writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// In a word.
-    pub action: Action,
-    /// What the file holds afterwards; `None` if nothing changes.
+pub struct ConfigChange {
+    /// What happened to the server's entry.
+    pub action: EntryAction,
+    /// The new content of the file; `None` if it is unchanged.
     pub text: Option<String>,
-    /// Whether nothing that means anything is left, in a form that only [`register`] makes:
-    /// the file can go.
-    pub leaves_nothing: bool,
+    /// Whether the file contained nothing but the entry, as a file created by [`register`] does,
+    /// and can be deleted instead of rewritten.
+    pub can_delete_file: bool,
 }
 
-/// What is done to an entry.
+/// What an edit does to the server's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It was not there and is written.
+pub enum EntryAction {
+    /// A new entry is inserted.
     Added,
-    /// It was there with another content, which is exchanged.
+    /// An existing entry gets new values.
     Updated,
-    /// It is there already.
+    /// The entry is already up to date.
     Unchanged,
-    /// It was there and is cut out.
+    /// The entry is removed.
     Removed,
-    /// Nothing, as there is nothing to do it to.
+    /// There is no entry to remove.
     None,
 }
 
-/// Puts an entry into the text of a file; `None` stands for a file that does not exist.
+/// Adds or updates the entry in the text of a file; `None` stands for a missing file.
 ///
-/// An entry that is there under this name and has all the keys of the new one keeps what else
-/// is in it; any other is replaced as a whole.
+/// An existing entry that has all the keys of the new one keeps its other keys. Otherwise it is
+/// replaced as a whole.
 ///
 /// # Errors
-/// If the text is not what the agent reads.
-pub fn register(format: Format, text: Option<&str>, entry: &Entry) -> Result<Change, EditError> {
+/// If the text is not valid, or cannot be edited without changing other parts of it.
+pub fn register(
+    format: ConfigFormat,
+    text: Option<&str>,
+    entry: &ServerEntry,
+) -> Result<ConfigChange, EditError> {
     let Some(text) = text else {
         let text = match format {
-            Format::Json { servers, typed } => json::fresh(servers, &entry.fields(typed)),
-            Format::Toml { servers } => toml::fresh(servers, &entry.fields(false)),
+            ConfigFormat::Json { servers, typed } => json::new_file(servers, &entry.fields(typed)),
+            ConfigFormat::Toml { servers } => toml::new_file(servers, &entry.fields(false)),
         };
-        return Ok(Change::to(Action::Added, text));
+        return Ok(ConfigChange::new(EntryAction::Added, text));
     };
     let register = |body: &str| match format {
-        Format::Json { servers, typed } => json::register(body, servers, &entry.fields(typed)),
-        Format::Toml { servers } => toml::register(body, servers, &entry.fields(false)),
+        ConfigFormat::Json { servers, typed } => {
+            json::register(body, servers, &entry.fields(typed))
+        }
+        ConfigFormat::Toml { servers } => toml::register(body, servers, &entry.fields(false)),
     };
-    checked(text, register, Action::Unchanged)
+    edit_checked(text, register, EntryAction::Unchanged)
 }
 
-/// Cuts the entry out of the text of a file.
+/// Removes the entry from the text of a file; `None` stands for a missing file.
 ///
 /// # Errors
-/// If the text is not what the agent reads.
-pub fn unregister(format: Format, text: Option<&str>) -> Result<Change, EditError> {
-    let Some(text) = text else { return Ok(Change::none(Action::None)) };
+/// As for [`register`].
+pub fn unregister(format: ConfigFormat, text: Option<&str>) -> Result<ConfigChange, EditError> {
+    let Some(text) = text else { return Ok(ConfigChange::unchanged(EntryAction::None)) };
     let unregister = |body: &str| match format {
-        Format::Json { servers, .. } => json::unregister(body, servers),
-        Format::Toml { servers } => toml::unregister(body, servers),
+        ConfigFormat::Json { servers, .. } => json::unregister(body, servers),
+        ConfigFormat::Toml { servers } => toml::unregister(body, servers),
     };
-    checked(text, unregister, Action::None)
+    edit_checked(text, unregister, EntryAction::None)
 }
 
-impl Action {
-    /// What scripts call it.
+impl EntryAction {
+    /// The name in JSON output.
     pub fn id(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -75,32 +81,32 @@ impl Action {
     }
 }
 
-impl Change {
-    pub(crate) fn to(action: Action, text: String) -> Self {
-        Self { action, text: Some(text), leaves_nothing: false }
+impl ConfigChange {
+    pub(crate) fn new(action: EntryAction, text: String) -> Self {
+        Self { action, text: Some(text), can_delete_file: false }
     }
 
-    pub(crate) fn none(action: Action) -> Self {
-        Self { action, text: None, leaves_nothing: false }
+    pub(crate) fn unchanged(action: EntryAction) -> Self {
+        Self { action, text: None, can_delete_file: false }
     }
 }
 
-/// Edits what follows the byte order mark, and makes sure that the result can be parsed and
-/// needs no second edit.
-fn checked(
+/// Edits the text after its byte order mark. Then checks that the result can be parsed and that
+/// a second edit would have no effect.
+fn edit_checked(
     text: &str,
-    edit: impl Fn(&str) -> Result<Change, EditError>,
-    settled: Action,
-) -> Result<Change, EditError> {
+    edit: impl Fn(&str) -> Result<ConfigChange, EditError>,
+    no_effect: EntryAction,
+) -> Result<ConfigChange, EditError> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mark = &text[..text.len() - body.len()];
+    let byte_order_mark = &text[..text.len() - body.len()];
     let mut change = edit(body)?;
     if let Some(text) = &mut change.text {
-        let again = edit(text).map_err(|_| EditError::Entangled)?;
-        if again.action != settled {
-            return Err(EditError::Entangled);
+        let again = edit(text).map_err(|_| EditError::UnsafeEdit)?;
+        if again.action != no_effect {
+            return Err(EditError::UnsafeEdit);
         }
-        text.insert_str(0, mark);
+        text.insert_str(0, byte_order_mark);
     }
     Ok(change)
 }

@@ -1,33 +1,33 @@
-/// How much of a line is shown that is there before and after.
-const SHOWN: usize = 60;
+/// How many unchanged characters of a line are shown.
+const CONTEXT_CHARS: usize = 60;
 
-/// What changes from one text to another, in lines: those that go begin with `-`, those that
-/// come with `+`, and one before and after them with a blank. Empty if nothing changes.
+/// A line diff: `-` for removed lines, `+` for added ones, a space for one line of context on
+/// either side. Empty if the texts are equal.
 ///
-/// All that changes is shown, but of long lines no more than the neighbourhood: a file can be
-/// one line, and what else is in it is nobody's business.
+/// Changes are shown in full, but of unchanged text on the same line only the part near the
+/// change: the file may be a single line with other servers' secrets in it.
 pub fn diff(before: &str, after: &str) -> String {
     if before == after {
         return String::new();
     }
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let start = shared(old.iter(), new.iter());
+    let start = common_prefix(old.iter(), new.iter());
     let rest = (old.len() - start).min(new.len() - start);
-    let end = shared(old.iter().rev().take(rest), new.iter().rev().take(rest));
-    let (gone, come) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    let end = common_prefix(old.iter().rev().take(rest), new.iter().rev().take(rest));
+    let (removed, added) = (&old[start..old.len() - end], &new[start..new.len() - end]);
 
     let mut text = String::new();
     if let Some(line) = start.checked_sub(1).map(|line| old[line]) {
         push(&mut text, ' ', &shorten(line));
     }
-    match kept(gone, come) {
-        Some(kept) => push_gaps(&mut text, gone, &kept),
+    match kept_lines(removed, added) {
+        Some(kept) => push_removals(&mut text, removed, &kept),
         None => {
-            let (gone, come) = (gone.concat(), come.concat());
-            let same = shared_text(&gone, &come);
-            push(&mut text, '-', &clip(&gone, same));
-            push(&mut text, '+', &clip(&come, same));
+            let (removed, added) = (removed.concat(), added.concat());
+            let common = common_ends(&removed, &added);
+            push(&mut text, '-', &clip(&removed, common));
+            push(&mut text, '+', &clip(&added, common));
         }
     }
     if let Some(line) = old.get(old.len() - end) {
@@ -36,59 +36,59 @@ pub fn diff(before: &str, after: &str) -> String {
     text
 }
 
-/// Which lines stay, if no more happens than that some go.
-fn kept(old: &[&str], new: &[&str]) -> Option<Vec<bool>> {
+/// If lines are only removed: for each old line, whether it is kept.
+fn kept_lines(old: &[&str], new: &[&str]) -> Option<Vec<bool>> {
     let mut rest = new.iter().peekable();
     let kept = old.iter().map(|line| rest.next_if_eq(&line).is_some()).collect();
     rest.peek().is_none().then_some(kept)
 }
 
-/// Adds the lines that go, and those that stay beside them.
-fn push_gaps(text: &mut String, lines: &[&str], kept: &[bool]) {
-    let goes = |at: usize| kept.get(at) == Some(&false);
+/// Adds the removed lines and their context.
+fn push_removals(text: &mut String, lines: &[&str], kept: &[bool]) {
+    let is_removed = |at: usize| kept.get(at) == Some(&false);
     for (at, line) in lines.iter().enumerate() {
-        if goes(at) {
+        if is_removed(at) {
             push(text, '-', line);
-        } else if goes(at + 1) || at > 0 && goes(at - 1) {
+        } else if is_removed(at + 1) || at > 0 && is_removed(at - 1) {
             push(text, ' ', &shorten(line));
-        } else if at > 1 && goes(at - 2) {
+        } else if at > 1 && is_removed(at - 2) {
             push(text, ' ', "…");
         }
     }
 }
 
-/// How many items are the same from the start.
-fn shared<T: PartialEq>(one: impl Iterator<Item = T>, other: impl Iterator<Item = T>) -> usize {
-    one.zip(other).take_while(|(one, other)| one == other).count()
+/// The number of leading items that are equal.
+fn common_prefix<T: PartialEq>(a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> usize {
+    a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes of two texts are the same at the start, and of the rest at the end.
-fn shared_text(one: &str, other: &str) -> (usize, usize) {
+/// The lengths in bytes of the common prefix, and of the common suffix of the rest.
+fn common_ends(a: &str, b: &str) -> (usize, usize) {
     let bytes = |text: &str, count| text.chars().take(count).map(char::len_utf8).sum();
-    let start: usize = bytes(one, shared(one.chars(), other.chars()));
-    let (one, other) = (&one[start..], &other[start..]);
-    let count = shared(one.chars().rev(), other.chars().rev());
-    (start, one.chars().rev().take(count).map(char::len_utf8).sum())
+    let start: usize = bytes(a, common_prefix(a.chars(), b.chars()));
+    let (a, b) = (&a[start..], &b[start..]);
+    let count = common_prefix(a.chars().rev(), b.chars().rev());
+    (start, a.chars().rev().take(count).map(char::len_utf8).sum())
 }
 
-/// A text without most of what is the same at both ends.
+/// A text with its common prefix and suffix shortened.
 fn clip(text: &str, (start, end): (usize, usize)) -> String {
     let (head, rest) = text.split_at(start);
     let (middle, tail) = rest.split_at(rest.len() - end);
-    let skipped = head.chars().count().saturating_sub(SHOWN);
+    let skipped = head.chars().count().saturating_sub(CONTEXT_CHARS);
     let head: String = head.chars().skip(skipped).collect();
-    let mark = if skipped > 0 { "…" } else { "" };
-    format!("{mark}{head}{middle}{}", shorten(tail))
+    let ellipsis = if skipped > 0 { "…" } else { "" };
+    format!("{ellipsis}{head}{middle}{}", shorten(tail))
 }
 
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(CONTEXT_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-/// Adds lines. A character that would do something to a terminal is shown by its number.
+/// Adds lines, with control characters escaped so that they cannot affect a terminal.
 fn push(text: &mut String, sign: char, lines: &str) {
     for line in lines.lines() {
         text.push(sign);
@@ -128,7 +128,7 @@ mod tests {
     fn long_lines_are_shortened_around_the_change() {
         let long = "é".repeat(500);
         let (before, after) = (format!("{long}[]{long}\n"), format!("{long}[new]{long}\n"));
-        let near = "é".repeat(SHOWN - 1);
+        let near = "é".repeat(CONTEXT_CHARS - 1);
         let shown = diff(&before, &after);
         assert_eq!(shown, format!("-…{near}[]{near}…\n+…{near}[new]{near}…\n"));
         let shown = diff(&format!("{long}\nb\n"), &format!("{long}\na\nb\n"));

@@ -1,51 +1,50 @@
-/// The name under which the server is registered. An entry of this name is ours.
-pub const NAME: &str = "isolith";
+/// The name under which the server is registered. Any entry with this name is treated as ours.
+pub(crate) const ENTRY_NAME: &str = "isolith";
 
-/// How an agent starts the server.
+/// The command line with which an agent starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The program, by its full path.
+pub struct ServerEntry {
+    /// The absolute path of the program.
     pub command: String,
-    /// What it is started with.
+    /// Its arguments.
     pub args: Vec<String>,
 }
 
-/// One line of an entry.
 pub(crate) struct Field {
     pub(crate) key: &'static str,
-    pub(crate) value: Value,
+    pub(crate) value: FieldValue,
 }
 
 #[derive(PartialEq)]
-pub(crate) enum Value {
-    Text(String),
+pub(crate) enum FieldValue {
+    String(String),
     List(Vec<String>),
 }
 
-impl Entry {
-    /// The lines of the entry, in the order in which they are written.
+impl ServerEntry {
+    /// The fields in the order in which they are written.
     pub(crate) fn fields(&self, typed: bool) -> Vec<Field> {
-        let kind = Field { key: "type", value: Value::Text("stdio".to_owned()) };
-        let command = Field { key: "command", value: Value::Text(self.command.clone()) };
-        let args = Field { key: "args", value: Value::List(self.args.clone()) };
-        typed.then_some(kind).into_iter().chain([command, args]).collect()
+        let transport = Field { key: "type", value: FieldValue::String("stdio".to_owned()) };
+        let command = Field { key: "command", value: FieldValue::String(self.command.clone()) };
+        let args = Field { key: "args", value: FieldValue::List(self.args.clone()) };
+        typed.then_some(transport).into_iter().chain([command, args]).collect()
     }
 }
 
-impl Value {
-    /// The value as JSON and TOML write it alike.
+impl FieldValue {
+    /// The value in syntax that is valid in both JSON and TOML.
     pub(crate) fn render(&self) -> String {
         match self {
-            Self::Text(text) => quoted(text),
-            Self::List(texts) => {
-                let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-                format!("[{}]", texts.join(", "))
+            Self::String(text) => quote(text),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| quote(item)).collect();
+                format!("[{}]", items.join(", "))
             }
         }
     }
 }
 
-/// JSON's escapes are TOML's too, but TOML wants one more character escaped.
-fn quoted(text: &str) -> String {
+/// Quotes a string. TOML accepts JSON's escapes, but requires U+007F to be escaped too.
+fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,46 +1,48 @@
 use isolith_types::{Code, Failure};
 
-/// Why a file cannot be edited. It stays as it is.
+/// Why a file cannot be edited. The file is left unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// It cannot be parsed.
-    #[error("it is not {language}: {reason}")]
+    /// The file cannot be parsed.
+    #[error("invalid {language}: {reason}")]
     Syntax {
-        /// What it should be.
+        /// `JSON` or `TOML`.
         language: &'static str,
-        /// What is wrong, and where.
+        /// The parser's message, with the line.
         reason: String,
     },
-    /// Something other than what agents read is in the place of the servers.
-    #[error("{place} must be {expected}, but is {found}")]
-    WrongKind {
-        /// Where.
-        place: String,
-        /// What agents read there.
+    /// The file, or its list of servers, has the wrong type.
+    #[error("{location} must be {expected}, found {found}")]
+    WrongType {
+        /// The key in quotes, or "the file".
+        location: String,
+        /// The type that agents accept.
         expected: &'static str,
-        /// What is there.
+        /// The type in the file.
         found: &'static str,
     },
-    /// A key is there twice, and agents differ in which they read.
-    #[error("{key:?} is there twice in one object")]
-    Repeated {
+    /// A key occurs twice in one object, and agents differ in which one they use.
+    #[error("duplicate key {key:?}")]
+    DuplicateKey {
         /// The key.
         key: String,
     },
-    /// The text could not be changed in a way that says the right thing afterwards.
-    #[error("the entry cannot be changed without touching what is around it")]
-    Entangled,
+    /// The edited text would not have the intended meaning.
+    #[error("cannot edit the entry without changing other parts of the file")]
+    UnsafeEdit,
 }
 
 impl EditError {
-    /// What to do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Syntax { .. } | Self::WrongKind { .. } | Self::Repeated { .. } => {
-                "correct the file, then run the command again; it was not changed"
+            Self::Syntax { .. } | Self::WrongType { .. } | Self::DuplicateKey { .. } => {
+                "the file was not changed; correct it, then run the command again"
             }
-            Self::Entangled => "edit the file by hand as docs/setup.md shows; it was not changed",
+            Self::UnsafeEdit => {
+                "the file was not changed; edit it by hand as described in docs/setup.md"
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Registers a server with agents: where each keeps its configuration, and how the text of
-//! that file changes.
+//! Registers the MCP server with agents: locates each agent's configuration file and edits its
+//! text.
 //!
-//! Everything is pure: text in, text out. A change inserts, exchanges or cuts out the one
-//! entry and leaves every other byte where it was; taking a registration back gives the text
-//! that was there before. Reading and writing files, and asking people, is not done here.
+//! Pure functions from text to text; the caller reads and writes the files and asks for consent.
+//! An edit touches only the server's entry and preserves every other byte. Unregistering restores
+//! the text from before registration.
 
 mod agent;
 mod change;
@@ -11,13 +11,14 @@ mod diff;
 mod entry;
 mod error;
 mod json;
+mod splice;
 #[cfg(test)]
 mod tests;
-mod text;
 mod toml;
 
-pub use agent::{Agent, Config, Format, Places};
-pub use change::{Action, Change, register, unregister};
+pub use agent::{Agent, AgentConfig, BaseFolders, ConfigFormat};
+pub use change::{ConfigChange, EntryAction, register, unregister};
 pub use diff::diff;
-pub use entry::{Entry, NAME};
+use entry::ENTRY_NAME;
+pub use entry::ServerEntry;
 pub use error::EditError;

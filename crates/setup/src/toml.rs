@@ -1,52 +1,56 @@
-//! Entries in TOML: a table of their own, at the end of the file.
+//! Entries in TOML: a table at the end of the file.
 //!
-//! The parser says where things are; the text is cut and joined here, because documents that
-//! are printed anew lose their line ends.
+//! The parser only locates things. The text is edited here, because a document that `toml_edit`
+//! prints loses its line endings.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use toml_edit::{Document, Item, Key, Table};
 
-use crate::entry::{Field, Value};
-use crate::text::{Edit, newline_of, splice};
-use crate::{Action, Change, EditError, NAME};
+use crate::entry::{Field, FieldValue};
+use crate::splice::{Edit, newline_of, splice};
+use crate::{ConfigChange, ENTRY_NAME, EditError, EntryAction};
 
 /// The text of a new file.
-pub(crate) fn fresh(servers: &str, fields: &[Field]) -> String {
+pub(crate) fn new_file(servers: &str, fields: &[Field]) -> String {
     table(servers, fields, "\n") + "\n"
 }
 
-pub(crate) fn register(text: &str, servers: &str, fields: &[Field]) -> Result<Change, EditError> {
+pub(crate) fn register(
+    text: &str,
+    servers: &str,
+    fields: &[Field],
+) -> Result<ConfigChange, EditError> {
     let document = parse(text)?;
     let Some((_, entry)) = entry(&document, servers)? else {
-        return Ok(Change::to(Action::Added, append(text, servers, fields)));
+        return Ok(ConfigChange::new(EntryAction::Added, append(text, servers, fields)));
     };
-    Ok(match exchange(entry, fields) {
-        Some(edits) if edits.is_empty() => Change::none(Action::Unchanged),
-        Some(edits) => Change::to(Action::Updated, splice(text, edits)),
+    Ok(match field_edits(entry, fields) {
+        Some(edits) if edits.is_empty() => ConfigChange::unchanged(EntryAction::Unchanged),
+        Some(edits) => ConfigChange::new(EntryAction::Updated, splice(text, edits)),
         None => {
             let without = unregister(text, servers)?.text.unwrap_or_default();
-            Change::to(Action::Updated, append(&without, servers, fields))
+            ConfigChange::new(EntryAction::Updated, append(&without, servers, fields))
         }
     })
 }
 
-pub(crate) fn unregister(text: &str, servers: &str) -> Result<Change, EditError> {
+pub(crate) fn unregister(text: &str, servers: &str) -> Result<ConfigChange, EditError> {
     let document = parse(text)?;
     let Some((key, item)) = entry(&document, servers)? else {
-        return Ok(Change::none(Action::None));
+        return Ok(ConfigChange::unchanged(EntryAction::None));
     };
-    let mut pieces = Vec::new();
-    collect(key, item, &mut pieces);
-    pieces.sort_by_key(|piece| Reverse(piece.start));
-    let mut left = text.to_owned();
-    for piece in pieces {
-        left.replace_range(with_lines(&left, piece), "");
+    let mut ranges = Vec::new();
+    collect_ranges(key, item, &mut ranges);
+    ranges.sort_by_key(|range| Reverse(range.start));
+    let mut rest = text.to_owned();
+    for range in ranges {
+        rest.replace_range(whole_lines(&rest, range), "");
     }
-    // A file that was there and empty got no line end after the entry.
-    let leaves_nothing = left.is_empty() && text.ends_with('\n');
-    Ok(Change { leaves_nothing, ..Change::to(Action::Removed, left) })
+    // In a file that existed and was empty, the entry does not end with a newline.
+    let can_delete_file = rest.is_empty() && text.ends_with('\n');
+    Ok(ConfigChange { can_delete_file, ..ConfigChange::new(EntryAction::Removed, rest) })
 }
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
@@ -57,19 +61,19 @@ fn parse(text: &str) -> Result<Document<&str>, EditError> {
     })
 }
 
-/// The entry and its key.
+/// The server's entry with its key, if there is one.
 fn entry<'d>(
     document: &'d Document<&str>,
     servers: &str,
 ) -> Result<Option<(&'d Key, &'d Item)>, EditError> {
     let found = match document.get(servers) {
         None => return Ok(None),
-        Some(Item::Table(table)) => return Ok(table.get_key_value(NAME)),
-        Some(Item::ArrayOfTables(_)) => "a list of tables",
+        Some(Item::Table(table)) => return Ok(table.get_key_value(ENTRY_NAME)),
+        Some(Item::ArrayOfTables(_)) => "an array of tables",
         Some(item) if item.is_inline_table() => "an inline table",
         Some(item) => item.type_name(),
     };
-    Err(EditError::WrongKind { place: format!("{servers:?}"), expected: "a table", found })
+    Err(EditError::WrongType { location: format!("{servers:?}"), expected: "a table", found })
 }
 
 fn append(text: &str, servers: &str, fields: &[Field]) -> String {
@@ -85,76 +89,76 @@ fn append(text: &str, servers: &str, fields: &[Field]) -> String {
 }
 
 fn table(servers: &str, fields: &[Field], newline: &str) -> String {
-    let header = format!("[{servers}.{NAME}]");
+    let header = format!("[{servers}.{ENTRY_NAME}]");
     let lines = fields.iter().map(|field| format!("{} = {}", field.key, field.value.render()));
     [header].into_iter().chain(lines).collect::<Vec<_>>().join(newline)
 }
 
-/// What makes an entry say what it should; `None` if it has not all the fields.
-fn exchange(entry: &Item, fields: &[Field]) -> Option<Vec<Edit>> {
+/// The edits that set the entry's fields; `None` if it lacks one of them.
+fn field_edits(entry: &Item, fields: &[Field]) -> Option<Vec<Edit>> {
     let entry = entry.as_table_like()?;
     let mut edits = Vec::new();
     for field in fields {
         let item = entry.get(field.key)?;
-        if read(item).as_ref() != Some(&field.value) {
+        if field_value(item).as_ref() != Some(&field.value) {
             edits.push((item.as_value()?.span()?, field.value.render()));
         }
     }
     Some(edits)
 }
 
-/// A value of a kind that fields have.
-fn read(item: &Item) -> Option<Value> {
-    let text = |value: &toml_edit::Value| Some(value.as_str()?.to_owned());
+/// The value of a field; `None` if it has another type.
+fn field_value(item: &Item) -> Option<FieldValue> {
+    let string = |value: &toml_edit::Value| Some(value.as_str()?.to_owned());
     match item.as_value()? {
         toml_edit::Value::Array(array) => {
-            array.iter().map(text).collect::<Option<_>>().map(Value::List)
+            array.iter().map(string).collect::<Option<_>>().map(FieldValue::List)
         }
-        value => text(value).map(Value::Text),
+        value => string(value).map(FieldValue::String),
     }
 }
 
-/// The pieces of text that an item is made of: a table's header with all that follows up to
-/// its last value is one, and so is a value that stands under another header.
-fn collect(key: &Key, item: &Item, pieces: &mut Vec<Range<usize>>) {
+/// Collects the ranges of text that make up an item: each table from its header to its last
+/// value, and each value that is written under another table's header.
+fn collect_ranges(key: &Key, item: &Item, ranges: &mut Vec<Range<usize>>) {
     match item {
         Item::None => {}
         Item::Value(value) => {
-            let span = |span: Option<Range<usize>>| span.expect("what was parsed has a place");
-            pieces.push(span(key.span()).start..span(value.span()).end);
+            let span = |span: Option<Range<usize>>| span.expect("parsed items have a span");
+            ranges.push(span(key.span()).start..span(value.span()).end);
         }
-        Item::Table(table) => collect_table(table, pieces),
+        Item::Table(table) => collect_table(table, ranges),
         Item::ArrayOfTables(tables) => {
-            tables.iter().for_each(|table| collect_table(table, pieces));
+            tables.iter().for_each(|table| collect_table(table, ranges));
         }
     }
 }
 
-fn collect_table(table: &Table, pieces: &mut Vec<Range<usize>>) {
+fn collect_table(table: &Table, ranges: &mut Vec<Range<usize>>) {
     let mut own = Vec::new();
     for (key, item) in table.iter().filter_map(|(name, _)| table.get_key_value(name)) {
         let is_own = item.is_value() || item.as_table().is_some_and(Table::is_dotted);
-        collect(key, item, if is_own { &mut own } else { pieces });
+        collect_ranges(key, item, if is_own { &mut own } else { ranges });
     }
     let header = if table.is_dotted() || table.is_implicit() { None } else { table.span() };
     match header {
-        None => pieces.extend(own),
+        None => ranges.extend(own),
         Some(header) => {
-            let end = own.iter().map(|piece| piece.end).max().unwrap_or(header.end);
-            pieces.push(header.start..end);
+            let end = own.iter().map(|range| range.end).max().unwrap_or(header.end);
+            ranges.push(header.start..end);
         }
     }
 }
 
-/// The lines of a piece, and the blank line before a table.
-fn with_lines(text: &str, piece: Range<usize>) -> Range<usize> {
-    let mut before = &text[..text[..piece.start].rfind('\n').map_or(0, |newline| newline + 1)];
-    let end = text[piece.end..].find('\n').map_or(text.len(), |newline| piece.end + newline + 1);
+/// Extends a range to whole lines, and for a table to the blank line before it.
+fn whole_lines(text: &str, range: Range<usize>) -> Range<usize> {
+    let mut before = &text[..text[..range.start].rfind('\n').map_or(0, |newline| newline + 1)];
+    let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline + 1);
     let shorter = without_newline(before);
-    if text[piece].starts_with('[') && (shorter.is_empty() || shorter.ends_with('\n')) {
+    if text[range].starts_with('[') && (shorter.is_empty() || shorter.ends_with('\n')) {
         before = shorter;
     }
-    // The last line of the file had no end, and so it shall be.
+    // If the file did not end with a newline, the rest must not either.
     if !text[..end].ends_with('\n') {
         before = without_newline(before);
     }

@@ -27,6 +27,7 @@ pub enum Language {
     Haskell,
     Zig,
     Markdown,
+    Notebook,
     Json,
     Yaml,
     Toml,
@@ -55,6 +56,7 @@ pub enum Language {
     GraphQl,
     Nix,
     Rst,
+    AsciiDoc,
     Text,
 }
 
@@ -112,6 +114,11 @@ impl Language {
     /// Whether files in this language are parsed, so that chunks follow definitions.
     pub fn has_grammar(self) -> bool {
         self.entry().is_some_and(|entry| entry.grammar)
+    }
+
+    /// Whether it is prose under headings.
+    pub(crate) fn is_document(self) -> bool {
+        matches!(self, Self::Markdown | Self::Rst | Self::AsciiDoc)
     }
 
     fn entry(self) -> Option<&'static LanguageEntry> {
@@ -226,6 +233,7 @@ static ENTRIES: &[LanguageEntry] = &[
     parsed(L::Haskell, "haskell", &["hs"]).run_by(&["runhaskell", "runghc", "stack"]),
     parsed(L::Zig, "zig", &["zig", "zon"]),
     plain(L::Markdown, "markdown", &["md", "markdown", "mdx", "mkd", "mdown"]),
+    plain(L::Notebook, "notebook", &["ipynb"]).called(&["jupyter"]),
     plain(
         L::Json,
         "json",
@@ -233,7 +241,7 @@ static ENTRIES: &[LanguageEntry] = &[
     )
     .files(&["composer.lock", "Pipfile.lock", ".babelrc", ".eslintrc", ".prettierrc"]),
     plain(L::Yaml, "yaml", &["yaml", "yml"]).files(&[".clang-format", ".clang-tidy"]),
-    plain(L::Toml, "toml", &["toml"]).files(&["Cargo.lock", "poetry.lock", "uv.lock", "Pipfile"]),
+    parsed(L::Toml, "toml", &["toml"]).files(&["Cargo.lock", "poetry.lock", "uv.lock", "Pipfile"]),
     plain(L::Ini, "ini", &["ini", "cfg", "conf", "properties"]).files(&[
         ".editorconfig",
         ".gitconfig",
@@ -269,11 +277,12 @@ static ENTRIES: &[LanguageEntry] = &[
         "Containerfile",
         "Dockerfile.",
     ]),
-    plain(L::Terraform, "terraform", &["tf", "tfvars", "hcl"]),
-    plain(L::Protobuf, "protobuf", &["proto"]),
-    plain(L::GraphQl, "graphql", &["graphql", "gql"]),
+    parsed(L::Terraform, "terraform", &["tf", "tfvars", "hcl"]),
+    parsed(L::Protobuf, "protobuf", &["proto"]),
+    parsed(L::GraphQl, "graphql", &["graphql", "gql"]),
     plain(L::Nix, "nix", &["nix"]),
     plain(L::Rst, "rst", &["rst"]).called(&["restructuredtext"]),
+    plain(L::AsciiDoc, "asciidoc", &["adoc", "asciidoc"]),
     plain(L::Text, "text", &["txt"]).called(&["plain", "plaintext"]),
 ];
 

@@ -16,7 +16,7 @@ pub mod secrets;
 pub mod walk;
 pub mod watch;
 
-pub use chunk::{Chunked, Chunker, Mode};
+pub use chunk::{Chunked, Chunker, Mode, WorkLimit};
 pub use language::Language;
 
 /// Version of the parser's output: chunks, symbols, definitions, references, and whether a
@@ -25,4 +25,4 @@ pub use language::Language;
 /// of every user again: a grammar, a rule, a fix. A change to the encoding of `FileGraph` also
 /// needs a new schema version of the store, because stored graphs are read before files are
 /// parsed again.
-pub const PARSER_VERSION: u32 = 1;
+pub const PARSER_VERSION: u32 = 2;

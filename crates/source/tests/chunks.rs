@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
 use isolate_types::InWorker;
-use isolith_source::{Chunked, Chunker, Language, Mode};
+use isolith_source::{Chunked, Chunker, Language, Mode, WorkLimit};
 
 fn chunked(path: &str, text: &str) -> Chunked {
     let mut chunker = Chunker::new(InWorker::in_process());
-    chunker.chunk(path, text, Mode::Parsed, Duration::from_secs(60), &|| false)
+    chunker.chunk(path, text, Mode::Parsed, WorkLimit::NONE, &|| false)
 }
 
 /// The chunks without their text, a few lines for each.

@@ -2,10 +2,9 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use isolate_types::InWorker;
-use isolith_source::{Chunked, Chunker, Language, Mode};
+use isolith_source::{Chunked, Chunker, Language, Mode, WorkLimit};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
@@ -16,12 +15,46 @@ thread_local! {
     static CHUNKER: RefCell<Chunker> = RefCell::new(Chunker::new(InWorker::in_process()));
 }
 
-fn chunked(path: &str, text: &str, budget: Duration) -> Chunked {
-    CHUNKER.with_borrow_mut(|chunker| chunker.chunk(path, text, Mode::Parsed, budget, &|| false))
+fn chunked(path: &str, text: &str, limit: WorkLimit) -> Chunked {
+    CHUNKER.with_borrow_mut(|chunker| chunker.chunk(path, text, Mode::Parsed, limit, &|| false))
 }
 
-/// Checks that chunks are the lines of a text, in order.
+/// The sources of a notebook's cells, if it is one.
+fn sources(path: &str, text: &str) -> Option<String> {
+    if !path.ends_with(".ipynb") {
+        return None;
+    }
+    let notebook: serde_json::Value = serde_json::from_str(text).ok()?;
+    let cells = notebook.get("cells")?.as_array()?.iter();
+    let all: Option<String> = cells
+        .map(|cell| {
+            cell.get("cell_type")?.as_str()?;
+            Some(match cell.get("source") {
+                Some(serde_json::Value::Array(lines)) => {
+                    lines.iter().filter_map(|line| line.as_str()).collect()
+                }
+                Some(source) => source.as_str().unwrap_or_default().to_owned(),
+                None => String::new(),
+            })
+        })
+        .collect();
+    all
+}
+
+/// Checks that chunks are the lines of a text, in order. Those of a notebook are its sources, at
+/// the lines where they stand.
 fn assert_tiled(path: &str, text: &str, chunked: &Chunked) {
+    let dense = |text: &str| text.split_whitespace().collect::<String>();
+    let all: String = chunked.chunks.iter().map(|chunk| dense(&chunk.text)).collect();
+    if let Some(sources) = sources(path, text) {
+        assert!(all == dense(&sources), "{path}");
+        let last = text.split('\n').count() as u32;
+        let places = chunked.chunks.iter().flat_map(|chunk| [chunk.start_line, chunk.end_line]);
+        let places: Vec<u32> = places.collect();
+        assert!(places.is_sorted() && places.iter().all(|line| (1..=last).contains(line)));
+        return;
+    }
+    assert!(all == dense(text), "{path}");
     let lines: Vec<&str> = text.split('\n').collect();
     let long: Vec<bool> = lines.iter().map(|line| line.chars().count() > LONGEST).collect();
     let mut before = 0;
@@ -43,9 +76,6 @@ fn assert_tiled(path: &str, text: &str, chunked: &Chunked) {
         assert!(chunk.signature.as_deref().unwrap_or_default().chars().count() <= 200);
         assert!(chunk.doc.as_deref().unwrap_or_default().chars().count() <= 300);
     }
-    let dense = |text: &str| text.split_whitespace().collect::<String>();
-    let all: String = chunked.chunks.iter().map(|chunk| dense(&chunk.text)).collect();
-    assert!(all == dense(text), "{path}");
 }
 
 fn fixtures() -> Vec<PathBuf> {
@@ -56,7 +86,7 @@ fn fixtures() -> Vec<PathBuf> {
     paths
 }
 
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 56] = [
     "\n",
     "\n\n",
     " ",
@@ -97,6 +127,22 @@ const WORDS: [&str; 40] = [
     "\r\n",
     "\u{0}",
     "export",
+    "\n====\n",
+    "\n----\n",
+    "\n== t\n",
+    "\nk:",
+    "\n  k: |\n",
+    "\n---\n",
+    "\nFROM a AS b\n",
+    "\nCREATE TABLE t",
+    "BEGIN",
+    "$$",
+    "\n<script>",
+    "</script>",
+    "\ndefine x\n",
+    "\nt: p\n",
+    "<<EOF",
+    "\\\n",
 ];
 
 fn scrambled() -> impl Strategy<Value = String> {
@@ -126,7 +172,7 @@ proptest! {
     #[test]
     fn random_text_is_tiled(text in scrambled(), path in select(fixtures())) {
         let path = path.to_string_lossy();
-        assert_tiled(&path, &text, &chunked(&path, &text, Duration::from_secs(60)));
+        assert_tiled(&path, &text, &chunked(&path, &text, WorkLimit::NONE));
     }
 
     #[test]
@@ -141,7 +187,7 @@ proptest! {
         let (from, to) = (boundary(&text, from), boundary(&text, to));
         let mut damaged = format!("{}{inserted}{}", &text[..from.min(to)], &text[from.max(to)..]);
         damaged.truncate(boundary(&damaged, end));
-        assert_tiled(&name, &damaged, &chunked(&name, &damaged, Duration::from_secs(60)));
+        assert_tiled(&name, &damaged, &chunked(&name, &damaged, WorkLimit::NONE));
     }
 }
 
@@ -152,9 +198,9 @@ fn whole_and_truncated_fixtures_are_tiled() {
         let text = std::fs::read_to_string(&path).unwrap();
         for tenth in 0..=10 {
             let part: String = text.chars().take(text.chars().count() * tenth / 10).collect();
-            assert_tiled(&name, &part, &chunked(&name, &part, Duration::from_secs(60)));
+            assert_tiled(&name, &part, &chunked(&name, &part, WorkLimit::NONE));
             let windows = part.replace('\n', "\r\n");
-            assert_tiled(&name, &windows, &chunked(&name, &windows, Duration::from_secs(60)));
+            assert_tiled(&name, &windows, &chunked(&name, &windows, WorkLimit::NONE));
         }
     }
 }
@@ -167,14 +213,13 @@ fn deep_nesting_ends() {
         let name = path.to_string_lossy();
         for opening in ["(", "{\n", "class A {\n", "f("] {
             let text = opening.repeat(DEEP / opening.len());
-            assert_tiled(&name, &text, &chunked(&name, &text, Duration::from_millis(100)));
+            assert_tiled(&name, &text, &chunked(&name, &text, WorkLimit::steps(150)));
         }
     }
 }
 
 #[test]
 fn deep_trees_are_walked_to_the_end() {
-    let ample = Duration::from_secs(60);
     for (path, before, open, close) in [
         ("a.js", "x = ", "(", ")"),
         ("a.js", "", "{", "}"),
@@ -185,7 +230,7 @@ fn deep_trees_are_walked_to_the_end() {
     ] {
         let deep = DEEP / 2 / open.len();
         let text = format!("{before}{}{}\n", open.repeat(deep), close.repeat(deep));
-        let walked = chunked(path, &text, ample);
+        let walked = chunked(path, &text, WorkLimit::NONE);
         assert_eq!(walked.problem, None);
         assert_tiled(path, &text, &walked);
         let symbols: usize = walked.chunks.iter().map(|chunk| chunk.symbols.len()).sum();
@@ -194,28 +239,43 @@ fn deep_trees_are_walked_to_the_end() {
 }
 
 #[test]
-fn a_budget_is_honoured() {
+fn work_is_limited() {
     let text = "fn f() { g(1, 2, 3) }\n\n".repeat(100_000);
-    for (budget, problem) in [
-        (Duration::ZERO, "parsing took longer than 0 s; indexed as text"),
-        (Duration::from_millis(10), "parsing took longer than 0.01 s; indexed as text"),
-    ] {
-        let late = chunked("a.rs", &text, budget);
-        assert_eq!(late.problem.as_deref(), Some(problem));
-        assert_eq!(late.language, Language::Rust);
-        assert!(late.chunks.iter().all(|chunk| chunk.symbols.is_empty()));
-        assert_tiled("a.rs", &text, &late);
+    for steps in [0, 1, 200] {
+        let stopped = chunked("a.rs", &text, WorkLimit::steps(steps));
+        let problem = "parsing takes too much work; indexed as text";
+        assert_eq!(stopped.problem.as_deref(), Some(problem), "{steps}");
+        assert_eq!(stopped.language, Language::Rust);
+        assert!(stopped.chunks.iter().all(|chunk| chunk.symbols.is_empty()));
+        assert_tiled("a.rs", &text, &stopped);
     }
-    let after = chunked("b.rs", "fn f() {}\n", Duration::from_secs(60));
+    let after = chunked("b.rs", "fn f() {}\n", WorkLimit::NONE);
     assert_eq!(after.chunks[0].symbols[0].name, "f");
+}
+
+/// A slow machine is one on which every step takes long.
+#[test]
+fn a_slow_machine_splits_files_as_a_fast_one() {
+    let slowly = || {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        false
+    };
+    for path in fixtures() {
+        let name = path.to_string_lossy();
+        let text = std::fs::read_to_string(&path).unwrap().repeat(3);
+        for limit in [0, 1, 2, 5, 10, 20, 40, 1_000].map(WorkLimit::steps) {
+            let mut fresh = Chunker::new(InWorker::in_process());
+            let slow = fresh.chunk(&name, &text, Mode::Parsed, limit, &slowly);
+            assert!(slow == chunked(&name, &text, limit), "{name}: {limit:?}");
+        }
+    }
 }
 
 #[test]
 fn cancelling_leaves_text() {
     let mut chunker = Chunker::new(InWorker::in_process());
     let text = "fn f() {}\n";
-    let budget = Duration::from_secs(60);
-    let cancelled = chunker.chunk("a.rs", text, Mode::Parsed, budget, &|| true);
+    let cancelled = chunker.chunk("a.rs", text, Mode::Parsed, WorkLimit::NONE, &|| true);
     assert_eq!(cancelled.problem.as_deref(), Some("parsing was cancelled; indexed as text"));
     assert_tiled("a.rs", text, &cancelled);
 }
@@ -223,7 +283,7 @@ fn cancelling_leaves_text() {
 #[test]
 fn plain_mode_parses_nothing() {
     let mut chunker = Chunker::new(InWorker::in_process());
-    let plain = chunker.chunk("a.rs", "fn f() {}\n", Mode::Plain, Duration::ZERO, &|| true);
+    let plain = chunker.chunk("a.rs", "fn f() {}\n", Mode::Plain, WorkLimit::steps(0), &|| true);
     assert_eq!(plain.problem, None);
     assert!(plain.chunks[0].symbols.is_empty());
 }
@@ -232,7 +292,7 @@ fn plain_mode_parses_nothing() {
 fn one_endless_line_is_many_chunks() {
     let line = "é=1;".repeat(700_000);
     for path in ["a.txt", "a.json", "a.md"] {
-        let endless = chunked(path, &line, Duration::from_secs(60));
+        let endless = chunked(path, &line, WorkLimit::NONE);
         assert_eq!(endless.chunks.len(), 1_400, "{path}");
         assert!(endless.chunks.iter().all(|chunk| chunk.start_line == 1 && chunk.end_line == 1));
         assert_tiled(path, &line, &endless);
@@ -242,7 +302,7 @@ fn one_endless_line_is_many_chunks() {
 #[test]
 fn definitions_on_one_endless_line_go_to_their_chunks() {
     let line = "function aFunctionWithAName(x){return x+1};".repeat(500);
-    let minified = chunked("a.min.js", &line, Duration::from_secs(60));
+    let minified = chunked("a.min.js", &line, WorkLimit::NONE);
     assert!(minified.generated);
     assert_tiled("a.min.js", &line, &minified);
     let symbols: usize = minified.chunks.iter().map(|chunk| chunk.symbols.len()).sum();
@@ -255,7 +315,7 @@ fn white_space_gives_nothing() {
     for text in ["", "\n", " \n\t\r\n", &"\n".repeat(10_000)] {
         for path in fixtures() {
             let name = path.to_string_lossy();
-            assert_eq!(chunked(&name, text, Duration::from_secs(60)).chunks, [], "{name}");
+            assert_eq!(chunked(&name, text, WorkLimit::NONE).chunks, [], "{name}");
         }
     }
 }

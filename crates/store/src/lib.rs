@@ -39,7 +39,7 @@ pub use graph::read_cells;
 pub use graph::{AdjacencySource, GraphLists};
 pub use holder::{HolderState, LockHolder, write_lock_holder};
 pub use lock::lock_holders;
-pub use log::{LogRecovery, LogState, MarkState, Missing, Part};
+pub use log::{LogRecovery, LogState, LostPart, MarkState, MissingCommits};
 pub use memory::passages;
 pub use migrations::schema_version;
 pub use open::{Truth, WriterOptions};

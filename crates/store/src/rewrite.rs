@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolith_protocol::StoreError;
+use isolith_types::counted;
 use rusqlite::Connection;
 
 use crate::create::{self, Aside, remove_if_there, sync_folder};
@@ -121,7 +122,10 @@ fn copy_table(
         })
         .during(new, OPERATION)?;
     if copied != rows {
-        return corrupt(format!("{copied} of {rows} rows of table {table} could be copied"));
+        return corrupt(format!(
+            "only {copied} of {} of table {table} could be copied",
+            counted(rows, "row")
+        ));
     }
     Ok(())
 }

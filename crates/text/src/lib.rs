@@ -1,18 +1,15 @@
-//! From text and code to search terms: one way for what is indexed, what is asked, and what
-//! is not indexed yet.
+//! Turns text and code into search terms, the same for indexes, queries and tails.
 //!
-//! Everything here is pure, takes time linear in the text, and keeps a few hundred
-//! bytes of it at a time. Nothing here knows of an index. Whoever changes the terms raises
-//! the layout version of text segments (`segment/src/text/parameters.rs`), which are built
-//! of them.
+//! Tokenization is pure, takes linear time and buffers only a few hundred bytes. A change of the
+//! terms requires a new layout version of text segments (`segment/src/text/parameters.rs`).
 
 mod code;
-mod fold;
-mod found;
+mod normalize;
 mod prose;
 mod query;
 mod script;
 mod stem;
+mod term_queue;
 
 use std::fmt;
 use std::str::{Chars, FromStr};
@@ -20,30 +17,30 @@ use std::str::{Chars, FromStr};
 use isolith_types::Unknown;
 use serde::{Deserialize, Serialize};
 
-use code::Code;
-use found::Found;
-use prose::Prose;
-use stem::Stems;
+use code::CodeSplitter;
+use prose::ProseSplitter;
+use stem::StemCache;
+use term_queue::TermQueue;
 
 pub use query::{MAX_QUERY_TERMS, query_terms};
 
-/// The longest term, in bytes. A longer word is cut to it, at a character.
+/// Longer words are truncated at a character boundary.
 const MAX_TERM_BYTES: usize = 128;
 
-/// How text becomes terms. Both fold case, accents and compatibility forms, both take
-/// scripts without spaces in overlapping pairs of characters.
+/// How text is split into terms. Both analyzers ignore case, accents and compatibility forms, and
+/// split scripts without spaces into character bigrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Analyzer {
-    /// Identifiers as the stems of their parts (`parseJSONFiles2`: pars, json, file,
-    /// 2) and, if they have more than one, as a whole.
+    /// Identifiers: the stems of their parts (`parseJSONFiles2`: pars, json, file, 2) and, if they
+    /// have several parts, also the whole.
     Code,
-    /// Words as their stems.
+    /// Natural language: the stems of words.
     Prose,
 }
 
 impl Analyzer {
-    /// The name in segments and settings.
+    /// The name stored in segments.
     pub fn name(self) -> &'static str {
         match self {
             Analyzer::Code => "code",
@@ -69,99 +66,99 @@ impl FromStr for Analyzer {
     }
 }
 
-/// Makes terms of one text after the other. It remembers stems from one to the next.
+/// Splits texts into terms. Reuse it: it caches stems.
 #[derive(Clone)]
 pub struct Tokenizer {
     analyzer: Analyzer,
-    stems: Stems,
-    found: Found,
+    stems: StemCache,
+    queue: TermQueue,
 }
 
 impl Tokenizer {
-    /// A tokenizer that has seen no text yet.
+    /// Creates a tokenizer with an empty cache.
     pub fn new(analyzer: Analyzer) -> Self {
-        Self { analyzer, stems: Stems::default(), found: Found::default() }
+        Self { analyzer, stems: StemCache::default(), queue: TermQueue::default() }
     }
 
-    /// Calls `take` with each term of a text and its position.
-    pub fn each(&mut self, text: &str, take: &mut dyn FnMut(&str, u32)) {
+    /// Calls `visit` with each term of a text and its position.
+    pub fn for_each(&mut self, text: &str, visit: &mut dyn FnMut(&str, u32)) {
         let mut terms = self.terms(text);
         while terms.advance() {
             let (term, position) = terms.current();
-            take(term, position);
+            visit(term, position);
         }
     }
 
-    /// The terms of a text, one at a time.
+    /// Returns a cursor over the terms of a text.
     pub fn terms<'t>(&'t mut self, text: &'t str) -> Terms<'t> {
-        self.found.restart();
-        let reader = match self.analyzer {
-            Analyzer::Code => Reader::Code(Code::default()),
-            Analyzer::Prose => Reader::Prose(Prose::default()),
+        self.queue.restart();
+        let splitter = match self.analyzer {
+            Analyzer::Code => Splitter::Code(CodeSplitter::default()),
+            Analyzer::Prose => Splitter::Prose(ProseSplitter::default()),
         };
         Terms {
             rest: text.chars(),
             ended: false,
-            reader,
+            splitter,
             stems: &mut self.stems,
-            found: &mut self.found,
+            queue: &mut self.queue,
         }
     }
 }
 
-/// The terms of a text, one at a time.
+/// A cursor over the terms of a text, before the first one at the start.
 pub struct Terms<'t> {
     rest: Chars<'t>,
     ended: bool,
-    reader: Reader,
-    stems: &'t mut Stems,
-    found: &'t mut Found,
+    splitter: Splitter,
+    stems: &'t mut StemCache,
+    queue: &'t mut TermQueue,
 }
 
-enum Reader {
-    Code(Code),
-    Prose(Prose),
+enum Splitter {
+    Code(CodeSplitter),
+    Prose(ProseSplitter),
 }
 
 impl Terms<'_> {
-    /// Goes to the next term, if there is one.
+    /// Moves to the next term; false if there is none.
     pub fn advance(&mut self) -> bool {
         loop {
-            if self.found.next() {
+            if self.queue.next() {
                 return true;
             }
             let text = self.rest.as_str();
-            let run = match &mut self.reader {
-                Reader::Code(code) => code.push_run(text),
-                Reader::Prose(prose) => prose.push_run(text),
+            let run = match &mut self.splitter {
+                Splitter::Code(code) => code.push_run(text),
+                Splitter::Prose(prose) => prose.push_run(text),
             };
             if run > 0 {
                 self.rest = text[run..].chars();
             }
-            match (self.rest.next(), &mut self.reader) {
-                (Some(c), Reader::Code(code)) => code.push(c, self.stems, self.found),
-                (Some(c), Reader::Prose(prose)) => prose.push(c, self.stems, self.found),
+            match (self.rest.next(), &mut self.splitter) {
+                (Some(c), Splitter::Code(code)) => code.push(c, self.stems, self.queue),
+                (Some(c), Splitter::Prose(prose)) => prose.push(c, self.stems, self.queue),
                 (None, _) if self.ended => return false,
-                (None, Reader::Code(code)) => {
+                (None, Splitter::Code(code)) => {
                     self.ended = true;
-                    code.end(self.stems, self.found);
+                    code.end(self.stems, self.queue);
                 }
-                (None, Reader::Prose(prose)) => {
+                (None, Splitter::Prose(prose)) => {
                     self.ended = true;
-                    prose.end(self.stems, self.found);
+                    prose.end(self.stems, self.queue);
                 }
             }
         }
     }
 
-    /// The current term and its position.
+    /// The current term and its position. Valid after [`advance`](Self::advance) returned true.
     pub fn current(&self) -> (&str, u32) {
-        self.found.current()
+        self.queue.current()
     }
 }
 
-/// Cuts terms at a character. The limit is the same for characters of any length, so
-/// that nothing is pushed any more once something was left out.
+/// Appends a character unless the term is full. The limit does not depend on the character's
+/// length, so that nothing is appended after a character was left out.
 #[inline]
 fn push_within_limit(term: &mut String, c: char) {
     if term.len() + char::MAX.len_utf8() <= MAX_TERM_BYTES {
@@ -169,18 +166,18 @@ fn push_within_limit(term: &mut String, c: char) {
     }
 }
 
-/// The same for many characters at once, which are all ASCII.
+/// Appends as many ASCII characters as fit.
 #[inline]
 fn push_run_within_limit(term: &mut String, run: &str) {
-    let most = MAX_TERM_BYTES + 1 - char::MAX.len_utf8();
-    let room = most.saturating_sub(term.len());
+    let limit = MAX_TERM_BYTES + 1 - char::MAX.len_utf8();
+    let room = limit.saturating_sub(term.len());
     term.push_str(&run[..run.len().min(room)]);
 }
 
-/// How many bytes at the start of a text are such characters, which are all ASCII.
+/// The length of the longest prefix of ASCII characters that match.
 #[inline]
-fn run_of(text: &str, such: impl Fn(u8) -> bool) -> usize {
-    text.bytes().position(|byte| !byte.is_ascii() || !such(byte)).unwrap_or(text.len())
+fn ascii_prefix_len(text: &str, matches: impl Fn(u8) -> bool) -> usize {
+    text.bytes().position(|byte| !byte.is_ascii() || !matches(byte)).unwrap_or(text.len())
 }
 
 #[cfg(test)]

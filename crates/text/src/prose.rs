@@ -1,90 +1,90 @@
-//! Words of natural language.
+//! Splits natural language into words.
 
-use super::fold::Folder;
-use super::found::{Found, Pairs};
+use super::normalize::Normalizer;
 use super::script::{is_apostrophe, is_invisible, is_unspaced, is_word};
-use super::stem::Stems;
-use super::{push_run_within_limit, push_within_limit, run_of};
+use super::stem::StemCache;
+use super::term_queue::{Bigrams, TermQueue};
+use super::{ascii_prefix_len, push_run_within_limit, push_within_limit};
 
-/// Reads a text character by character; see [`Analyzer::Prose`](super::Analyzer).
+/// Splits a text character by character; see [`Analyzer::Prose`](super::Analyzer).
 #[derive(Debug, Default)]
-pub(super) struct Prose {
+pub(super) struct ProseSplitter {
     word: String,
-    /// An apostrophe came after the word, and is part of it if a letter follows.
+    /// Whether an apostrophe followed the word; it is part of the word if a letter comes next.
     apostrophe: bool,
-    pairs: Pairs,
-    folder: Folder,
+    bigrams: Bigrams,
+    normalizer: Normalizer,
 }
 
-impl Prose {
+impl ProseSplitter {
     #[inline]
-    pub(super) fn push(&mut self, c: char, stems: &mut Stems, found: &mut Found) {
-        if c.is_ascii_alphanumeric() && self.pairs.is_empty() {
-            self.unfold(stems, found);
-            self.letter(c.to_ascii_lowercase());
+    pub(super) fn push(&mut self, c: char, stems: &mut StemCache, queue: &mut TermQueue) {
+        if c.is_ascii_alphanumeric() && self.bigrams.is_empty() {
+            self.flush_normalizer(stems, queue);
+            self.push_normalized(c.to_ascii_lowercase());
         } else if is_apostrophe(c) {
-            self.unfold(stems, found);
-            self.pairs.end(found);
+            self.flush_normalizer(stems, queue);
+            self.bigrams.end(queue);
             if self.apostrophe || self.word.is_empty() {
-                self.end_word(stems, found);
+                self.end_word(stems, queue);
             } else {
                 self.apostrophe = true;
             }
         } else if is_word(c) {
-            self.folder.push(c);
-            self.take_folded(stems, found);
+            self.normalizer.push(c);
+            self.drain_normalizer(stems, queue);
         } else if !is_invisible(c) {
-            self.end(stems, found);
+            self.end(stems, queue);
         }
     }
 
-    /// Takes the characters at the start of a text that need no thought, and says how
-    /// many bytes they were: ASCII letters and digits, or what is between words.
+    /// Fast path: consumes a prefix of ASCII characters between words, then ASCII letters and
+    /// digits. Returns its length.
     #[inline]
     pub(super) fn push_run(&mut self, text: &str) -> usize {
-        if !self.folder.is_empty() || !self.pairs.is_empty() || self.apostrophe {
+        if !self.normalizer.is_empty() || !self.bigrams.is_empty() || self.apostrophe {
             return 0;
         }
         let mut skipped = 0;
         if self.word.is_empty() {
-            skipped = run_of(text, |byte| !byte.is_ascii_alphanumeric());
+            skipped = ascii_prefix_len(text, |byte| !byte.is_ascii_alphanumeric());
         }
-        let run = run_of(&text[skipped..], |byte| byte.is_ascii_alphanumeric());
+        let length = ascii_prefix_len(&text[skipped..], |byte| byte.is_ascii_alphanumeric());
         let start = self.word.len();
-        push_run_within_limit(&mut self.word, &text[skipped..skipped + run]);
+        push_run_within_limit(&mut self.word, &text[skipped..skipped + length]);
         self.word[start..].make_ascii_lowercase();
-        skipped + run
+        skipped + length
     }
 
-    pub(super) fn end(&mut self, stems: &mut Stems, found: &mut Found) {
-        self.unfold(stems, found);
-        self.pairs.end(found);
-        self.end_word(stems, found);
+    pub(super) fn end(&mut self, stems: &mut StemCache, queue: &mut TermQueue) {
+        self.flush_normalizer(stems, queue);
+        self.bigrams.end(queue);
+        self.end_word(stems, queue);
     }
 
-    fn unfold(&mut self, stems: &mut Stems, found: &mut Found) {
-        if !self.folder.is_empty() {
-            self.folder.flush();
-            self.take_folded(stems, found);
+    fn flush_normalizer(&mut self, stems: &mut StemCache, queue: &mut TermQueue) {
+        if !self.normalizer.is_empty() {
+            self.normalizer.flush();
+            self.drain_normalizer(stems, queue);
         }
     }
 
-    fn take_folded(&mut self, stems: &mut Stems, found: &mut Found) {
-        while let Some(c) = self.folder.pop() {
+    fn drain_normalizer(&mut self, stems: &mut StemCache, queue: &mut TermQueue) {
+        while let Some(c) = self.normalizer.pop() {
             if is_unspaced(c) {
-                self.end_word(stems, found);
-                self.pairs.push(c, found);
+                self.end_word(stems, queue);
+                self.bigrams.push(c, queue);
             } else if is_word(c) {
-                self.pairs.end(found);
-                self.letter(c);
+                self.bigrams.end(queue);
+                self.push_normalized(c);
             } else {
-                self.pairs.end(found);
-                self.end_word(stems, found);
+                self.bigrams.end(queue);
+                self.end_word(stems, queue);
             }
         }
     }
 
-    fn letter(&mut self, c: char) {
+    fn push_normalized(&mut self, c: char) {
         if self.apostrophe {
             push_within_limit(&mut self.word, '\'');
             self.apostrophe = false;
@@ -92,10 +92,10 @@ impl Prose {
         push_within_limit(&mut self.word, c);
     }
 
-    fn end_word(&mut self, stems: &mut Stems, found: &mut Found) {
+    fn end_word(&mut self, stems: &mut StemCache, queue: &mut TermQueue) {
         self.apostrophe = false;
         if !self.word.is_empty() {
-            found.push(stems.of(&self.word));
+            queue.push(stems.stem(&self.word));
             self.word.clear();
         }
     }

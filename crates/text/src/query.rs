@@ -1,44 +1,43 @@
-//! From a question to the terms that are looked up.
+//! Terms of a query.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::stem::Stems;
+use super::stem::StemCache;
 use super::{Analyzer, Tokenizer};
 
-/// Terms of one query. A longer text is as well described by its first ones.
+/// Maximum number of terms of one query; further ones are ignored.
 pub const MAX_QUERY_TERMS: usize = 512;
 
-/// The terms of a question: each once, in the order of their first occurrence, without
-/// English stop words unless it has nothing else.
+/// The distinct terms of a query in order of first occurrence. English stop words are dropped
+/// unless the query has nothing else.
 pub fn query_terms(analyzer: Analyzer, text: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    let mut stops = Vec::new();
+    let mut stop_words = Vec::new();
     let mut seen = HashSet::new();
     let mut tokenizer = Tokenizer::new(analyzer);
-    let mut found = tokenizer.terms(text);
-    while terms.len() < MAX_QUERY_TERMS && found.advance() {
-        let (term, _) = found.current();
+    let mut cursor = tokenizer.terms(text);
+    while terms.len() < MAX_QUERY_TERMS && cursor.advance() {
+        let (term, _) = cursor.current();
         if seen.contains(term) {
             continue;
         }
         seen.insert(term.to_owned());
         if STOP_STEMS.contains(term) {
-            stops.push(term.to_owned());
+            stop_words.push(term.to_owned());
         } else {
             terms.push(term.to_owned());
         }
     }
-    if terms.is_empty() { stops } else { terms }
+    if terms.is_empty() { stop_words } else { terms }
 }
 
 static STOP_STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let mut stems = Stems::default();
-    STOP_WORDS.split_whitespace().map(|word| stems.of(word).to_owned()).collect()
+    let mut stems = StemCache::default();
+    STOP_WORDS.split_whitespace().map(|word| stems.stem(word).to_owned()).collect()
 });
 
-/// Words that say how something is asked, not what. The remains of contractions are
-/// among them, as program text is split at apostrophes.
+/// Includes fragments of contractions, because code is split at apostrophes.
 const STOP_WORDS: &str = "
     a about above after again against all am an and any are aren't as at
     be because been before being below between both but by
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stop_words_go_and_terms_count_once() {
+    fn stop_words_and_duplicates_are_dropped() {
         for (analyzer, text, expected) in [
             (
                 Analyzer::Prose,
@@ -86,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn a_book_is_a_query_of_limited_length() {
-        let book: String = (0..100_000).map(|n| format!("w{n} ")).collect();
-        assert_eq!(query_terms(Analyzer::Prose, &book).len(), MAX_QUERY_TERMS);
+    fn long_queries_are_truncated() {
+        let text: String = (0..100_000).map(|n| format!("w{n} ")).collect();
+        assert_eq!(query_terms(Analyzer::Prose, &text).len(), MAX_QUERY_TERMS);
     }
 }

@@ -1,4 +1,4 @@
-//! What a character is to a tokenizer.
+//! Character classes for tokenization.
 
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 
@@ -7,7 +7,7 @@ pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Characters that one cannot see: they neither belong to a word nor end it.
+/// Invisible characters, which are neither part of a word nor end it.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}'
@@ -15,14 +15,13 @@ pub(super) fn is_invisible(c: char) -> bool {
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// The apostrophes that people type.
 pub(super) fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}' | '\u{2bc}' | '\u{ff07}')
 }
 
-/// Marks that folding drops: accents above, below and across letters, and the points
-/// of Hebrew and Arabic. What makes another letter or syllable (voiced kana, nukta,
-/// virama, vowels and tones of Thai and Lao) stays.
+/// Marks that normalization drops: accents above, below and across letters, and the points of
+/// Hebrew and Arabic. Marks that form another letter or syllable (voiced kana, nukta, virama, Thai
+/// and Lao vowels and tones) are kept.
 pub(super) fn is_accent(c: char) -> bool {
     matches!(
         canonical_combining_class(c),
@@ -30,8 +29,8 @@ pub(super) fn is_accent(c: char) -> bool {
     )
 }
 
-/// Scripts that write words without spaces, and Hangul, whose words carry their
-/// particles: their text is indexed in overlapping pairs of characters.
+/// Scripts indexed as bigrams: those without spaces between words, and Hangul, which attaches
+/// particles to words.
 pub(super) fn is_unspaced(c: char) -> bool {
     if c < '\u{e00}' {
         return false;

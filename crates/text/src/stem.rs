@@ -1,58 +1,58 @@
-//! English stems.
+//! English stemming.
 
 use frostem::{Algorithm, Stemmer};
 
-/// How many stems are remembered: enough for most of a text, little enough for the cache.
-const REMEMBERED: usize = 4096;
+/// Number of cached stems: enough for most words of a text, small enough for the CPU cache.
+const CACHE_SIZE: usize = 4096;
 
-/// Makes stems, and remembers those it made last: most words of a text came before.
+/// StemCache words and caches the results, because most words of a text are repeated.
 #[derive(Clone)]
-pub(super) struct Stems {
+pub(super) struct StemCache {
     english: Stemmer,
-    /// A word has one place, by its hash; it takes it from whichever was there.
-    known: Vec<Known>,
+    /// A word has one slot, by its hash; it replaces the previous word there.
+    slots: Vec<CachedStem>,
 }
 
 #[derive(Clone, Default)]
-struct Known {
+struct CachedStem {
     word: String,
     stem: String,
 }
 
-impl Default for Stems {
+impl Default for StemCache {
     fn default() -> Self {
-        Self { english: Stemmer::new(Algorithm::English), known: Vec::new() }
+        Self { english: Stemmer::new(Algorithm::English), slots: Vec::new() }
     }
 }
 
-impl Stems {
-    /// The Snowball stem of a folded word. Words of other scripts are their own stems.
-    pub(super) fn of<'w>(&'w mut self, word: &'w str) -> &'w str {
+impl StemCache {
+    /// The Snowball stem of a normalized word. Words in other scripts are returned unchanged.
+    pub(super) fn stem<'w>(&'w mut self, word: &'w str) -> &'w str {
         if !has_stem(word) {
             return word;
         }
-        if self.known.is_empty() {
-            self.known.resize_with(REMEMBERED, Known::default);
+        if self.slots.is_empty() {
+            self.slots.resize_with(CACHE_SIZE, CachedStem::default);
         }
-        let known = &mut self.known[hash(word) % REMEMBERED];
-        if known.word != word {
-            known.word.clear();
-            known.word.push_str(word);
-            known.stem.clear();
-            known.stem.push_str(&self.english.stem(word));
+        let cached = &mut self.slots[hash(word) % CACHE_SIZE];
+        if cached.word != word {
+            cached.word.clear();
+            cached.word.push_str(word);
+            cached.stem.clear();
+            cached.stem.push_str(&self.english.stem(word));
         }
-        if known.stem.is_empty() { word } else { &known.stem }
+        if cached.stem.is_empty() { word } else { &cached.stem }
     }
 }
 
-/// FNV-1a, which is quick for words.
+/// FNV-1a, which is fast for short inputs.
 fn hash(word: &str) -> usize {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     (hash ^ (hash >> 32)) as usize
 }
 
-/// Snowball leaves short words alone, and knows nothing of digits and other scripts.
+/// Snowball does not change short words, or words with digits or other scripts.
 fn has_stem(word: &str) -> bool {
     word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'\'')
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_become_stems() {
+    fn words_are_stemmed() {
         for (word, expected) in [
             ("connections", "connect"),
             ("running", "run"),
@@ -72,20 +72,20 @@ mod tests {
             ("бегущий", "бегущий"),
             ("", ""),
         ] {
-            assert_eq!(Stems::default().of(word), expected, "{word}");
+            assert_eq!(StemCache::default().stem(word), expected, "{word}");
         }
     }
 
     #[test]
-    fn words_that_share_a_place_keep_their_stems() {
-        let mut stems = Stems::default();
-        let words: Vec<String> = (0..3 * REMEMBERED)
+    fn words_that_share_a_slot_keep_their_stems() {
+        let mut stems = StemCache::default();
+        let words: Vec<String> = (0..3 * CACHE_SIZE)
             .map(|n| n.to_string().bytes().map(|digit| char::from(b'g' + digit - b'0')).collect())
             .map(|name: String| name + "connections")
             .collect();
         for word in words.iter().chain(&words) {
-            assert_eq!(stems.of(word), &word[..word.len() - "ions".len()]);
+            assert_eq!(stems.stem(word), &word[..word.len() - "ions".len()]);
         }
-        assert_eq!(stems.known.len(), REMEMBERED);
+        assert_eq!(stems.slots.len(), CACHE_SIZE);
     }
 }

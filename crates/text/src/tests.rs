@@ -4,16 +4,16 @@ use super::*;
 
 fn terms(analyzer: Analyzer, text: &str) -> Vec<String> {
     let mut all = Vec::new();
-    Tokenizer::new(analyzer).each(text, &mut |term, _| all.push(term.to_owned()));
+    Tokenizer::new(analyzer).for_each(text, &mut |term, _| all.push(term.to_owned()));
     all
 }
 
-fn all(found: &mut Found) -> Vec<String> {
-    std::iter::from_fn(|| found.next().then(|| found.current().0.to_owned())).collect()
+fn drained(queue: &mut TermQueue) -> Vec<String> {
+    std::iter::from_fn(|| queue.next().then(|| queue.current().0.to_owned())).collect()
 }
 
 #[test]
-fn identifiers_split_into_parts_and_stay_whole() {
+fn identifiers_are_indexed_by_part_and_as_a_whole() {
     for (text, expected) in [
         ("HTTPServer2", "http server 2 httpserver2"),
         ("parseJSONFile", "pars json file parsejsonfile"),
@@ -44,7 +44,7 @@ fn identifiers_split_into_parts_and_stay_whole() {
 }
 
 #[test]
-fn prose_becomes_stems() {
+fn prose_is_split_and_stemmed() {
     for (text, expected) in [
         ("The quick foxes", "the quick fox"),
         ("don't DON’T dogs' 'quoted' dog's", "don't don't dog quot dog"),
@@ -70,9 +70,9 @@ fn prose_becomes_stems() {
 }
 
 #[test]
-fn positions_rise_by_words_and_parts() {
+fn positions_count_words_and_parts() {
     let mut seen = Vec::new();
-    Tokenizer::new(Analyzer::Code).each("fooBar baz", &mut |term, position| {
+    Tokenizer::new(Analyzer::Code).for_each("fooBar baz", &mut |term, position| {
         seen.push((term.to_owned(), position));
     });
     let expected = [("foo", 0), ("bar", 1), ("foobar", 1), ("baz", 2)];
@@ -80,7 +80,7 @@ fn positions_rise_by_words_and_parts() {
 }
 
 #[test]
-fn names_round_trip() {
+fn analyzer_names_round_trip() {
     for analyzer in [Analyzer::Code, Analyzer::Prose] {
         assert_eq!(analyzer.to_string().parse(), Ok(analyzer));
     }
@@ -88,7 +88,7 @@ fn names_round_trip() {
 }
 
 #[test]
-fn hostile_texts_give_few_and_short_terms() {
+fn hostile_texts_yield_few_and_short_terms() {
     const SIZE: usize = 64 << 10;
     let marks: String =
         std::iter::once('e').chain(std::iter::repeat_n('\u{301}', 300_000)).collect();
@@ -109,7 +109,7 @@ fn hostile_texts_give_few_and_short_terms() {
     for text in &hostile {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
             let mut count = 0;
-            Tokenizer::new(analyzer).each(text, &mut |term, _| {
+            Tokenizer::new(analyzer).for_each(text, &mut |term, _| {
                 count += 1;
                 assert!(!term.is_empty() && term.len() <= MAX_TERM_BYTES);
             });
@@ -120,7 +120,7 @@ fn hostile_texts_give_few_and_short_terms() {
 }
 
 #[test]
-fn long_words_are_cut_at_a_character() {
+fn long_words_are_truncated_at_a_character_boundary() {
     let word = format!("a{}", "ё".repeat(200));
     let found = terms(Analyzer::Prose, &word);
     assert_eq!(found.len(), 1);
@@ -147,7 +147,7 @@ proptest! {
     fn terms_are_short_and_never_empty(text in any_text()) {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
             let mut last = 0;
-            Tokenizer::new(analyzer).each(&text, &mut |term, position| {
+            Tokenizer::new(analyzer).for_each(&text, &mut |term, position| {
                 assert!(!term.is_empty() && term.len() <= MAX_TERM_BYTES);
                 assert!(position >= last && position <= last + 1);
                 last = position;
@@ -155,50 +155,47 @@ proptest! {
         }
     }
 
-    /// A question finds what is indexed: its terms are terms of the text, whether the
-    /// tokenizer is new or has seen other texts, and none is missing.
+    /// A text used as a query yields terms of that text only, and a tokenizer's cache changes
+    /// nothing.
     #[test]
     fn index_and_query_agree(text in any_text(), other in any_text()) {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
             let fresh = terms(analyzer, &text);
             let mut used = Tokenizer::new(analyzer);
-            used.each(&other, &mut |_, _| {});
+            used.for_each(&other, &mut |_, _| {});
             let mut again = Vec::new();
-            used.each(&text, &mut |term, _| again.push(term.to_owned()));
+            used.for_each(&text, &mut |term, _| again.push(term.to_owned()));
             prop_assert_eq!(&fresh, &again);
-            let asked = query_terms(analyzer, &text);
-            prop_assert!(asked.iter().all(|term| fresh.contains(term)));
-            prop_assert_eq!(asked.is_empty(), fresh.is_empty());
+            let query = query_terms(analyzer, &text);
+            prop_assert!(query.iter().all(|term| fresh.contains(term)));
+            prop_assert_eq!(query.is_empty(), fresh.is_empty());
         }
     }
 
-    /// Taking many characters at once is only quicker.
+    /// The fast path yields the same terms.
     #[test]
-    fn runs_change_nothing(text in any_text()) {
-        let (mut stems, mut found) = (Stems::default(), Found::default());
-        let (mut code, mut prose) = (Code::default(), Prose::default());
-        text.chars().for_each(|c| code.push(c, &mut stems, &mut found));
-        code.end(&mut stems, &mut found);
-        prop_assert_eq!(terms(Analyzer::Code, &text), all(&mut found));
-        found.restart();
-        text.chars().for_each(|c| prose.push(c, &mut stems, &mut found));
-        prose.end(&mut stems, &mut found);
-        prop_assert_eq!(terms(Analyzer::Prose, &text), all(&mut found));
+    fn fast_path_changes_nothing(text in any_text()) {
+        let (mut stems, mut queue) = (StemCache::default(), TermQueue::default());
+        let (mut code, mut prose) = (CodeSplitter::default(), ProseSplitter::default());
+        text.chars().for_each(|c| code.push(c, &mut stems, &mut queue));
+        code.end(&mut stems, &mut queue);
+        prop_assert_eq!(terms(Analyzer::Code, &text), drained(&mut queue));
+        queue.restart();
+        text.chars().for_each(|c| prose.push(c, &mut stems, &mut queue));
+        prose.end(&mut stems, &mut queue);
+        prop_assert_eq!(terms(Analyzer::Prose, &text), drained(&mut queue));
     }
 
-    /// Words keep apart what surrounds them: a text between spaces has the terms of the
-    /// text alone.
     #[test]
     fn spaces_separate(left in any_text(), right in any_text()) {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
-            let mut apart = terms(analyzer, &left);
-            apart.extend(terms(analyzer, &right));
-            prop_assert_eq!(terms(analyzer, &format!("{left} {right}")), apart);
+            let mut separate = terms(analyzer, &left);
+            separate.extend(terms(analyzer, &right));
+            prop_assert_eq!(terms(analyzer, &format!("{left} {right}")), separate);
         }
     }
 
-    /// Composed and decomposed accents, and letters of either case, are the same.
-    #[test]
+        #[test]
     fn case_and_composition_do_not_matter(text in "[a-zA-ZäöüÄÖÜéÉñÑçÇ ]{0,40}") {
         use unicode_normalization::UnicodeNormalization;
         let decomposed: String = text.nfd().collect();

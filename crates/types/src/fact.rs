@@ -83,7 +83,7 @@ pub struct Fact {
 /// The role of an entity in the facts that a query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum FactDirection {
     /// The entity is the subject.
     Out,
     /// The entity is the object.
@@ -99,7 +99,7 @@ pub struct FactQuery {
     /// The entity, by name or alias; any if not given.
     pub entity: Option<String>,
     /// The entity's role.
-    pub direction: Direction,
+    pub direction: FactDirection,
     /// With this predicate.
     pub predicate: Option<String>,
     /// Only facts that are true at this time.

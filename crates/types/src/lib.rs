@@ -6,6 +6,7 @@
 mod code;
 mod code_graph;
 mod collection;
+mod counted;
 mod fact;
 mod failure;
 mod filter;
@@ -23,9 +24,10 @@ pub use code_graph::{
 pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };
+pub use counted::counted;
 pub use fact::{
-    AddedFact, Direction, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
-    NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
+    AddedFact, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactDirection, FactQuery,
+    FactStats, NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
 };
 pub use failure::{Code, DeathNote, Failure, ShownFailure};
 pub use filter::{Comparison, Filter, FilterError};

@@ -1,4 +1,4 @@
-//! Questions about public repositories at fixed revisions.
+//! Evaluates code search with questions about public repositories at fixed revisions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,38 +8,39 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use isolith_engine::{
-    CodeFilter, CodeSearch, Engine, EngineOptions, IndexOptions, Mode, StorePlace, Weights,
+    CodeFilter, CodeSearch, CodeWeights, Engine, EngineOptions, IndexOptions, SearchMode,
+    StorePlace,
 };
 use serde::Deserialize;
 
-use crate::beside;
-use crate::choose::{Choice, choose};
+use crate::cross_validation::{CrossValidation, cross_validate};
+use crate::default_data;
 use crate::score::{DEPTH, mean, ndcg};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The folder that `prepare` has filled
+    /// Folder with the checkouts
     checkouts: PathBuf,
-    /// The folder with repos.json and annotations/
+    /// Folder with repos.json and annotations/
     #[arg(long)]
     data: Option<PathBuf>,
-    /// List the questions that score under 0.5
+    /// List the questions that score below 0.5
     #[arg(long)]
     misses: bool,
-    /// Take away one signal after the other, and tell what each is worth
+    /// Show how the score changes without each signal
     #[arg(long)]
     ablation: bool,
     /// Only this repository; may be repeated
     #[arg(long)]
     only: Vec<String>,
-    /// Other constants of the ranking, as JSON
+    /// Ranking constants, as JSON
     #[arg(long, value_name = "JSON")]
     weights: Option<String>,
-    /// Score these constants as well, as JSON; may be repeated. Tells what choosing among
-    /// them and the usual ones on half of the repositories gains on the other half
+    /// Also score these constants, as JSON; may be repeated. Cross-validates the choice between
+    /// them and the defaults
     #[arg(long = "try", value_name = "JSON")]
     tries: Vec<String>,
-    /// Keep the indexes in this folder, and use those that are there
+    /// Keep the indexes in this folder and reuse existing ones
     #[arg(long, value_name = "DIR")]
     stores: Option<PathBuf>,
 }
@@ -66,15 +67,13 @@ enum Target {
     Object { path: String },
 }
 
-/// A repository that is indexed and can be asked.
-struct Indexed {
+struct IndexedRepository {
     name: String,
     engine: Engine,
     questions: Vec<Question>,
 }
 
-/// What a question scored.
-struct Scored {
+struct QuestionScore {
     repository: String,
     category: String,
     score: f64,
@@ -87,14 +86,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     runtime.block_on(async {
         let repositories = open_all(options, &stores).await?;
         ensure!(!repositories.is_empty(), "no checkouts in {}", options.checkouts.display());
-        let usual: Weights = match &options.weights {
+        let default: CodeWeights = match &options.weights {
             Some(json) => serde_json::from_str(json).context("--weights")?,
-            None => Weights::default(),
+            None => CodeWeights::default(),
         };
-        let scored = ask_all(&repositories, &usual, Mode::Hybrid, options.misses).await?;
+        let scored = score_all(&repositories, &default, SearchMode::Hybrid, options.misses).await?;
         print_table(&repositories, &scored);
         if options.ablation {
-            ablate(&repositories, &usual, &scored).await?;
+            ablate(&repositories, &default, &scored).await?;
         }
         if !options.tries.is_empty() {
             compare(&repositories, &options.tries, &scored).await?;
@@ -106,8 +105,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     })
 }
 
-async fn open_all(options: &Options, stores: &Path) -> Result<Vec<Indexed>> {
-    let data = options.data.clone().unwrap_or_else(|| beside("code-search"));
+async fn open_all(options: &Options, stores: &Path) -> Result<Vec<IndexedRepository>> {
+    let data = options.data.clone().unwrap_or_else(|| default_data("code-search"));
     let read = |name: &str| {
         let path = data.join(name);
         let hint = "--data names the folder with repos.json and annotations/";
@@ -128,19 +127,19 @@ async fn open_all(options: &Options, stores: &Path) -> Result<Vec<Indexed>> {
         let how = EngineOptions { create: true, ..EngineOptions::default() };
         let engine = Engine::open(&StorePlace::unchecked(stores.join(&name)), how)?;
         engine.index(&IndexOptions::new(root), Arc::new(|_| {})).await?;
-        indexed.push(Indexed { name, engine, questions });
+        indexed.push(IndexedRepository { name, engine, questions });
     }
     Ok(indexed)
 }
 
-async fn ask_all(
-    repositories: &[Indexed],
-    weights: &Weights,
-    mode: Mode,
+async fn score_all(
+    repositories: &[IndexedRepository],
+    weights: &CodeWeights,
+    mode: SearchMode,
     misses: bool,
-) -> Result<Vec<Scored>> {
+) -> Result<Vec<QuestionScore>> {
     let mut scored = Vec::new();
-    for Indexed { name, engine, questions } in repositories {
+    for IndexedRepository { name, engine, questions } in repositories {
         for question in questions {
             let search = CodeSearch {
                 weights: weights.clone(),
@@ -161,7 +160,7 @@ async fn ask_all(
                 );
             }
             let (repository, category) = (name.clone(), question.category.clone());
-            scored.push(Scored { repository, category, score });
+            scored.push(QuestionScore { repository, category, score });
         }
     }
     Ok(scored)
@@ -175,22 +174,22 @@ impl Target {
     }
 }
 
-fn overall(scored: &[Scored]) -> f64 {
+fn overall(scored: &[QuestionScore]) -> f64 {
     mean(&scored.iter().map(|it| it.score).collect::<Vec<_>>())
 }
 
 fn by<'a>(
-    scored: &'a [Scored],
-    key: impl Fn(&'a Scored) -> &'a str,
+    scored: &'a [QuestionScore],
+    key: impl Fn(&'a QuestionScore) -> &'a str,
 ) -> BTreeMap<&'a str, Vec<f64>> {
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     scored.iter().for_each(|it| groups.entry(key(it)).or_default().push(it.score));
     groups
 }
 
-fn print_table(repositories: &[Indexed], scored: &[Scored]) {
+fn print_table(repositories: &[IndexedRepository], scored: &[QuestionScore]) {
     let groups = by(scored, |it| &it.repository);
-    for Indexed { name, .. } in repositories {
+    for IndexedRepository { name, .. } in repositories {
         let scores = &groups[name.as_str()];
         println!("{name:<20} {:>4}  {:.3}", scores.len(), mean(scores));
     }
@@ -204,55 +203,64 @@ fn print_table(repositories: &[Indexed], scored: &[Scored]) {
     );
 }
 
-/// What is missing without each signal.
-async fn ablate(repositories: &[Indexed], usual: &Weights, whole: &[Scored]) -> Result<()> {
+/// Prints how the score changes without each signal.
+async fn ablate(
+    repositories: &[IndexedRepository],
+    default: &CodeWeights,
+    whole: &[QuestionScore],
+) -> Result<()> {
     println!("\n{:<38} {:>7}  repositories better / worse", "without", "change");
-    let tell = |what: &str, scored: &[Scored]| {
-        println!("{what:<38} {}", Change::of(whole, scored));
+    let print = |what: &str, scored: &[QuestionScore]| {
+        println!("{what:<38} {}", ScoreChange::of(whole, scored));
     };
-    for (what, mode) in [("the model", Mode::Keyword), ("keywords", Mode::Vector)] {
-        tell(what, &ask_all(repositories, usual, mode, false).await?);
+    for (what, mode) in [("the model", SearchMode::Keyword), ("keywords", SearchMode::Vector)] {
+        print(what, &score_all(repositories, default, mode, false).await?);
     }
     for (what, switch_off) in SIGNALS {
-        let mut weights = usual.clone();
+        let mut weights = default.clone();
         switch_off(&mut weights);
-        tell(what, &ask_all(repositories, &weights, Mode::Hybrid, false).await?);
+        print(what, &score_all(repositories, &weights, SearchMode::Hybrid, false).await?);
     }
     Ok(())
 }
 
-/// What other constants score, and whether choosing among them would hold elsewhere.
-async fn compare(repositories: &[Indexed], tries: &[String], whole: &[Scored]) -> Result<()> {
+/// Prints the scores of other constants, and the cross-validation of choosing among them.
+async fn compare(
+    repositories: &[IndexedRepository],
+    tries: &[String],
+    whole: &[QuestionScore],
+) -> Result<()> {
     println!("\n{:<38} {:>7}  repositories better / worse", "with", "change");
     let mut all = Vec::new();
     for json in tries {
         let weights = serde_json::from_str(json).with_context(|| format!("--try {json}"))?;
-        let scored = ask_all(repositories, &weights, Mode::Hybrid, false).await?;
-        println!("{json:<38} {}", Change::of(whole, &scored));
+        let scored = score_all(repositories, &weights, SearchMode::Hybrid, false).await?;
+        println!("{json:<38} {}", ScoreChange::of(whole, &scored));
         all.push(scored);
     }
     let tried = std::iter::once(whole).chain(all.iter().map(Vec::as_slice));
     let tried: Vec<_> = tried.map(|scored| by(scored, |it| &it.repository)).collect();
-    let Choice { usual, chosen, times } = choose(&tried);
+    let CrossValidation { default, chosen, times } = cross_validate(&tried);
     println!(
-        "\nchosen on half of the repositories: {chosen:.3} on the other half, usual {usual:.3}"
+        "\nchosen on half of the repositories: {chosen:.3} on the other half, default {default:.3}"
     );
-    for (json, times) in std::iter::once("usual").chain(tries.iter().map(String::as_str)).zip(times)
+    for (json, times) in
+        std::iter::once("default").chain(tries.iter().map(String::as_str)).zip(times)
     {
         println!("{json:<38} chosen {times} times");
     }
     Ok(())
 }
 
-/// How scores differ from others of the same questions.
-struct Change {
+/// The difference between two scorings of the same questions.
+struct ScoreChange {
     difference: f64,
     better: usize,
     worse: usize,
 }
 
-impl Change {
-    fn of(before: &[Scored], now: &[Scored]) -> Self {
+impl ScoreChange {
+    fn of(before: &[QuestionScore], now: &[QuestionScore]) -> Self {
         let (old, new) = (by(before, |it| &it.repository), by(now, |it| &it.repository));
         let changes: Vec<f64> =
             old.iter().map(|(name, scores)| mean(&new[name]) - mean(scores)).collect();
@@ -264,17 +272,17 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for ScoreChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>+7.3}  {} / {}", self.difference, self.better, self.worse)
     }
 }
 
-type SwitchOff = fn(&mut Weights);
+type SwitchOff = fn(&mut CodeWeights);
 
-/// How each signal is switched off.
+/// The signals, and how to disable each.
 const SIGNALS: [(&str, SwitchOff); 6] = [
-    ("setting questions apart", |weights| weights.common = 0.0),
+    ("removing the common direction", |weights| weights.common = 0.0),
     ("file-stem equality", |weights| weights.stem = 0.0),
     ("more than the best chunk per file", |weights| weights.chunks = 1),
     ("definition boosts", |weights| {

@@ -1,12 +1,13 @@
-//! How good answers are, on questions whose right answers are known.
+//! Evaluates the quality of answers, on questions with known answers.
 //!
 //! `cargo xtask eval code-search CHECKOUTS`, `cargo xtask eval memory SET...` and `cargo xtask
-//! eval graph --python REPOSITORY... --typescript REPOSITORY...`. The sets are not part of
-//! this repository.
+//! eval graph --python REPOSITORY... --typescript REPOSITORY...`. The data is not part of this
+//! repository.
 
-mod choose;
 mod code_search;
+mod cross_validation;
 mod graph;
+mod issues;
 mod memory;
 mod score;
 
@@ -16,18 +17,20 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask eval", about = "How good answers are")]
-struct Typed {
+#[command(name = "cargo xtask eval", about = "Evaluate the quality of answers")]
+struct Cli {
     #[command(subcommand)]
-    set: Set,
+    evaluation: Evaluation,
 }
 
 #[derive(Subcommand)]
-enum Set {
+enum Evaluation {
     /// Questions about public repositories: file-level NDCG@10
     CodeSearch(code_search::Options),
-    /// Edges of the code graph, beside those of exact indexes: precision and recall
+    /// Edges of the code graph, compared with exact indexes: precision and recall
     Graph(graph::Options),
+    /// Bug reports, asked whole: are the files and lines of the fix among the first hits?
+    Issues(issues::Options),
     /// Questions about conversations and notes: recall@10, MRR@10
     Memory(memory::Options),
 }
@@ -35,14 +38,15 @@ enum Set {
 fn main() -> Result<()> {
     // Before anything else: this process may be a worker.
     isolate::worker_main(&isolith_engine::worker_roles());
-    match Typed::parse().set {
-        Set::CodeSearch(options) => code_search::run(&options),
-        Set::Graph(options) => graph::run(&options),
-        Set::Memory(options) => memory::run(&options),
+    match Cli::parse().evaluation {
+        Evaluation::CodeSearch(options) => code_search::run(&options),
+        Evaluation::Graph(options) => graph::run(&options),
+        Evaluation::Issues(options) => issues::run(&options),
+        Evaluation::Memory(options) => memory::run(&options),
     }
 }
 
-/// Where the sets lie beside a checkout of this repository.
-fn beside(set: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval").join(set)
+/// The default folder of the data, relative to a checkout of this repository.
+fn default_data(evaluation: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/eval").join(evaluation)
 }

@@ -1,11 +1,11 @@
-//! Questions about long conversations, and about notes in other words.
+//! Evaluates memory search with questions about long conversations and paraphrased notes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, Mode, StorePlace};
+use isolith_engine::{Engine, EngineOptions, MemorySearch, MemoryWeights, SearchMode, StorePlace};
 use isolith_types::{DrawerFilter, NewDrawer};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,18 +17,18 @@ pub(crate) struct Options {
     /// LoCoMo's file, a folder of such conversations, or a file of notes (JSONL)
     #[arg(required = true)]
     sets: Vec<PathBuf>,
-    /// Take away one signal after the other, and tell what each is worth
+    /// Show how the scores change without each signal
     #[arg(long)]
     ablation: bool,
-    /// Other constants of the ranking, as JSON
+    /// Ranking constants, as JSON
     #[arg(long, value_name = "JSON")]
     weights: Option<String>,
-    /// Score these constants as well, as JSON; may be repeated
+    /// Also score these constants, as JSON; may be repeated
     #[arg(long = "try", value_name = "JSON")]
     tries: Vec<String>,
 }
 
-/// A conversation, or notes, in a wing of its own.
+/// A conversation or a set of notes, stored in a wing of its own.
 struct Wing {
     drawers: Vec<NewDrawer>,
     questions: Vec<Question>,
@@ -58,10 +58,10 @@ struct Turn {
     date_time: Option<String>,
 }
 
-/// Recall and reciprocal rank of a question.
+/// Recall and reciprocal rank.
 type Score = (f64, f64);
 
-/// Drawers that are added at once.
+/// Number of drawers per call.
 const BATCH: usize = 200;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 async fn evaluate(set: &Path, options: &Options) -> Result<()> {
     let wings = read(set).with_context(|| set.display().to_string())?;
-    ensure!(!wings.is_empty(), "nothing in {}", set.display());
+    ensure!(!wings.is_empty(), "{} is empty", set.display());
     let scratch = tempfile::tempdir()?;
     let how = EngineOptions { create: true, ..EngineOptions::default() };
     let engine = Engine::open(&StorePlace::unchecked(scratch.path().join("store")), how)?;
@@ -87,18 +87,18 @@ async fn evaluate(set: &Path, options: &Options) -> Result<()> {
         }
     }
     engine.settle().await;
-    let usual: MemoryWeights = match &options.weights {
+    let default: MemoryWeights = match &options.weights {
         Some(json) => serde_json::from_str(json).context("--weights")?,
         None => MemoryWeights::default(),
     };
     let questions: Vec<&Question> = wings.iter().flat_map(|wing| &wing.questions).collect();
-    let scores = ask(&engine, &questions, &usual, Mode::Hybrid).await?;
+    let scores = ask(&engine, &questions, &default, SearchMode::Hybrid).await?;
     print_by_category(&questions, &scores);
-    for mode in [Mode::Keyword, Mode::Vector] {
-        print(mode.name(), &ask(&engine, &questions, &usual, mode).await?);
+    for mode in [SearchMode::Keyword, SearchMode::Vector] {
+        print(mode.name(), &ask(&engine, &questions, &default, mode).await?);
     }
-    for (name, weights) in variants(&usual, options)? {
-        print(&name, &ask(&engine, &questions, &weights, Mode::Hybrid).await?);
+    for (name, weights) in variants(&default, options)? {
+        print(&name, &ask(&engine, &questions, &weights, SearchMode::Hybrid).await?);
     }
     engine.close().await;
     Ok(())
@@ -108,7 +108,7 @@ async fn ask(
     engine: &Engine,
     questions: &[&Question],
     weights: &MemoryWeights,
-    mode: Mode,
+    mode: SearchMode,
 ) -> Result<Vec<Score>> {
     let mut scores = Vec::with_capacity(questions.len());
     for question in questions {
@@ -129,16 +129,16 @@ async fn ask(
     Ok(scores)
 }
 
-/// Other constants to be tried, by name.
-fn variants(usual: &MemoryWeights, options: &Options) -> Result<Vec<(String, MemoryWeights)>> {
+/// Other sets of constants to score, by name.
+fn variants(default: &MemoryWeights, options: &Options) -> Result<Vec<(String, MemoryWeights)>> {
     let mut variants = Vec::new();
     if options.ablation {
         let without = |name: &str, weights: MemoryWeights| (format!("without {name}"), weights);
-        variants.push(without("keywords", MemoryWeights { keywords: 0.0, ..usual.clone() }));
-        variants.push(without("vectors", MemoryWeights { vector: 0.0, ..usual.clone() }));
-        variants.push(without("likeness", MemoryWeights { likeness: 0.0, ..usual.clone() }));
-        variants.push(without("neighbours", MemoryWeights { beside: [0.0; 4], ..usual.clone() }));
-        let always = MemoryWeights { coherent: 1e-9, ..usual.clone() };
+        variants.push(without("keywords", MemoryWeights { keywords: 0.0, ..default.clone() }));
+        variants.push(without("vectors", MemoryWeights { vector: 0.0, ..default.clone() }));
+        variants.push(without("likeness", MemoryWeights { likeness: 0.0, ..default.clone() }));
+        variants.push(without("neighbours", MemoryWeights { beside: [0.0; 4], ..default.clone() }));
+        let always = MemoryWeights { coherent: 1e-9, ..default.clone() };
         variants.push(("neighbours always".to_owned(), always));
     }
     for json in &options.tries {
@@ -207,9 +207,9 @@ fn notes(text: &str) -> Result<Wing> {
 
 fn conversation(wing: &str, whole: &Value) -> Result<Wing> {
     let talk = whole.get("conversation").unwrap_or(whole).as_object();
-    let talk = talk.context("a conversation is an object")?;
+    let talk = talk.context("the conversation is not an object")?;
     let mut drawers = Vec::new();
-    // In the order of the file, as the measure has it: sessions are numbered.
+    // In the order of the session numbers.
     let mut sessions: Vec<(u32, &String)> = talk
         .keys()
         .filter_map(|key| Some((key.strip_prefix("session_")?.parse().ok()?, key)))
@@ -232,19 +232,19 @@ fn conversation(wing: &str, whole: &Value) -> Result<Wing> {
         }
     }
     let questions = whole["qa"].as_array().into_iter().flatten();
-    let questions = questions.filter_map(|question| asked(wing, question)).collect();
+    let questions = questions.filter_map(|question| question_from(wing, question)).collect();
     Ok(Wing { drawers, questions })
 }
 
-/// A question, if something is known to answer it.
-fn asked(wing: &str, question: &Value) -> Option<Question> {
+/// Parses a question; `None` if it has no evidence.
+fn question_from(wing: &str, question: &Value) -> Option<Question> {
     let text = question["question"].as_str()?.to_owned();
     let evidence: HashSet<String> = turns_in(&question["evidence"].to_string());
     let category = question["category"].to_string();
     (!evidence.is_empty()).then(|| Question { text, wing: wing.to_owned(), evidence, category })
 }
 
-/// The names of turns in a text: `D`, a number, a colon, a number.
+/// The ids of turns in a text: `D`, a number, a colon, a number.
 fn turns_in(text: &str) -> HashSet<String> {
     let parts = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != ':');
     let is_turn = |part: &&str| {

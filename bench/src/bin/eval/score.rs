@@ -1,15 +1,15 @@
 //! File-level NDCG@10.
 
-/// Hits that count.
+/// Number of hits that are scored.
 pub(crate) const DEPTH: usize = 10;
 
-/// How well hits rank the targets: 1 if they come first, 0 if none is there.
+/// NDCG of the targets in a ranking: 1 if they come first, 0 if none is found.
 pub(crate) fn ndcg(hits: &[String], targets: &[String]) -> f64 {
     let hits = &hits[..hits.len().min(DEPTH)];
     let rank = |target: &String| hits.iter().position(|hit| same_file(hit, target));
     let mut ranks: Vec<usize> = targets.iter().filter_map(rank).collect();
     ranks.sort_unstable();
-    // Two targets that one hit stands for count once.
+    // Two targets that match the same hit count once.
     ranks.dedup();
     gain(ranks.into_iter()) / gain(0..targets.len().min(DEPTH))
 }

@@ -1,4 +1,4 @@
-//! From an empty store to one with all records in it.
+//! Fills an empty store with all records.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use isolith_engine::{Engine, Life, PutMode, Records};
 
 use super::{COLLECTION, create, open};
 use crate::store::data::{Data, metadata, record_id};
-use crate::store::report::{Filled, Spent, Stepped};
+use crate::store::report::{FillReport, StepReport, TimeSpent};
 use crate::store::usage;
 
 const BATCH: usize = 1000;
 const STEP: usize = 100;
 
-/// How long to leave a fold in the background alone before asking for the last one.
-const FOLDING: Duration = Duration::from_millis(100);
+/// Interval at which to check whether a fold in the background has finished.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(super) async fn fill(data: Data, store: &Path) -> Result<Filled> {
+pub(super) async fn fill(data: Data, store: &Path) -> Result<FillReport> {
     let source = Source::load(&data)?;
     let meter = Meter::start()?;
     let engine = open(store, Life::OneShot)?;
@@ -27,7 +27,7 @@ pub(super) async fn fill(data: Data, store: &Path) -> Result<Filled> {
     engine.fold(COLLECTION, false, None).await?;
     let searchable = meter.spent(Some(&engine))?;
     engine.close().await;
-    Ok(Filled {
+    Ok(FillReport {
         added,
         searchable,
         written_bytes: meter.written()?,
@@ -35,26 +35,26 @@ pub(super) async fn fill(data: Data, store: &Path) -> Result<Filled> {
     })
 }
 
-pub(super) async fn step(data: Data, store: &Path) -> Result<Stepped> {
+pub(super) async fn step(data: Data, store: &Path) -> Result<StepReport> {
     let source = Source::load(&data)?;
     let meter = Meter::start()?;
     let engine = open(store, Life::Server)?;
     create(&engine, data.shape.dimension as u32).await?;
     source.put_all(&engine, STEP).await?;
-    // What is still in the tail is folded too, once the background is done.
+    // Fold the rest of the tail once folds in the background have finished.
     while engine.fold(COLLECTION, false, None).await?.busy {
-        tokio::time::sleep(FOLDING).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let state = engine.collection(COLLECTION).await?;
     engine.close().await;
-    Ok(Stepped {
+    Ok(StepReport {
         spent: meter.spent(None)?,
         written_bytes: meter.written()?,
         generations: state.generation.map_or(0, |generation| generation.number),
     })
 }
 
-/// All records, in memory, as the rival has them too.
+/// All records in memory; the rival loads them too.
 struct Source {
     vectors: Vec<u8>,
     documents: Vec<String>,
@@ -89,7 +89,7 @@ impl Source {
     }
 }
 
-/// What has been used since it was started.
+/// Measures usage from its start.
 struct Meter {
     started: Instant,
     processor_before: Duration,
@@ -100,20 +100,20 @@ impl Meter {
     fn start() -> Result<Self> {
         Ok(Self {
             started: Instant::now(),
-            processor_before: usage::processor_time(None)?,
+            processor_before: usage::cpu_time(None)?,
             written_before: usage::written_bytes()?,
         })
     }
 
-    fn spent(&self, engine: Option<&Engine>) -> Result<Spent> {
-        let processor = usage::processor_time(engine)? - self.processor_before;
-        Ok(Spent {
+    fn spent(&self, engine: Option<&Engine>) -> Result<TimeSpent> {
+        let processor = usage::cpu_time(engine)? - self.processor_before;
+        Ok(TimeSpent {
             wall_seconds: self.started.elapsed().as_secs_f64(),
             cpu_seconds: processor.as_secs_f64(),
         })
     }
 
-    /// Right once all workers are gone.
+    /// Complete only after all workers have exited.
     fn written(&self) -> Result<u64> {
         Ok(usage::written_bytes()? - self.written_before)
     }

@@ -9,9 +9,9 @@ use isolith_engine::{Engine, Life, PutMode, Records};
 use isolith_types::{Failure, Metadata, Record};
 
 use super::{COLLECTION, SMALL_DIMENSION, open};
-use crate::store::report::Waits;
+use crate::store::report::WriteTimes;
 
-/// What a front says when it has written its first record, and what it waits for then.
+/// What a front prints after it has written its first record, and what it then waits for.
 pub(crate) const READY: &str = "ready";
 pub(crate) const GO: &str = "go";
 
@@ -20,19 +20,19 @@ pub(super) async fn write(
     front: usize,
     callers: usize,
     seconds: f64,
-) -> Result<Waits> {
+) -> Result<WriteTimes> {
     let engine = open(store, Life::Server)?;
     put(&engine, format!("first-{front}"), front).await?;
     println!("{READY}");
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    ensure!(line.trim() == GO, "told {line:?}");
+    ensure!(line.trim() == GO, "expected {GO:?}, got {line:?}");
 
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let writers: Vec<_> = (0..callers)
         .map(|caller| tokio::spawn(write_until(end, engine.clone(), front, caller)))
         .collect();
-    let mut waits = Waits::default();
+    let mut waits = WriteTimes::default();
     for writer in writers {
         waits.add(writer.await?);
     }
@@ -40,8 +40,8 @@ pub(super) async fn write(
     Ok(waits)
 }
 
-async fn write_until(end: Instant, engine: Engine, front: usize, caller: usize) -> Waits {
-    let mut waits = Waits::default();
+async fn write_until(end: Instant, engine: Engine, front: usize, caller: usize) -> WriteTimes {
+    let mut waits = WriteTimes::default();
     for number in 0.. {
         let started = Instant::now();
         if started >= end {

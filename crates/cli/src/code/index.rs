@@ -12,17 +12,16 @@ use isolith_config::Layers;
 use isolith_engine::{
     EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage, StorePlace, move_aside,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde_json::json;
 
 use super::merge;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::one_line;
-use crate::wording::counted;
 
 /// What to do with a folder.
-pub(crate) enum IndexPlan {
+pub(crate) enum IndexCommand {
     Index {
         options: IndexOptions,
         settings: Layers,
@@ -43,21 +42,21 @@ const LISTED: usize = 10;
 
 pub(crate) fn run(
     store: &StorePlace,
-    plan: IndexPlan,
+    plan: IndexCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     match plan {
-        IndexPlan::Index { options, settings, fresh } => {
+        IndexCommand::Index { options, settings, fresh } => {
             refuse_odd_path(&options.path, store)?;
             if fresh {
                 start_afresh(store, output)?;
             }
             index(store, &options, settings, output)
         }
-        IndexPlan::Merge { inner, options, settings } => {
+        IndexCommand::Merge { inner, options, settings } => {
             merge::run(store, &inner, &options, settings, output)
         }
-        IndexPlan::Remove(path) => remove(store, &path, output),
+        IndexCommand::Remove(path) => remove(store, &path, output),
     }
 }
 
@@ -156,8 +155,8 @@ fn remove(store: &StorePlace, path: &Path, output: &Output) -> Result<ExitCode, 
     let folder = root.folder.display().to_string();
     let text = format!(
         "removed {folder} from the index ({}, {}); the files themselves are unchanged\n",
-        counted(root.files, "file", "files"),
-        counted(root.chunks, "chunk", "chunks"),
+        counted(root.files, "file"),
+        counted(root.chunks, "chunk"),
     );
     let document = json!({ "root": folder, "files": root.files, "chunks": root.chunks });
     output.result(&document, &text)?;
@@ -170,9 +169,9 @@ pub(super) fn describe(report: &IndexReport, path: &Path) -> String {
     let mut text = format!(
         "{}: {} in {:.1} s, {} in the index\n  {} indexed, {} unchanged, {} removed",
         path.display(),
-        counted(files.seen, "file", "files"),
+        counted(files.seen, "file"),
         report.seconds.total,
-        counted(report.chunks, "chunk", "chunks"),
+        counted(report.chunks, "chunk"),
         files.indexed,
         files.unchanged,
         files.removed,
@@ -191,7 +190,7 @@ pub(super) fn describe(report: &IndexReport, path: &Path) -> String {
     }
     text.push('\n');
     if report.reused > 0 {
-        let files = counted(report.reused, "file", "files");
+        let files = counted(report.reused, "file");
         let _ = writeln!(text, "  {files} taken over from another worktree without parsing");
     }
     for problem in report.problems.iter().take(LISTED) {

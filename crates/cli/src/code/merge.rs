@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use isolith_config::Layers;
 use isolith_engine::{EngineOptions, IndexOptions, IndexReport, StorePlace, move_aside};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 use super::index::{describe, gather_history, index_one};
 use crate::output::Output;
@@ -54,8 +54,7 @@ fn code_of(store: &StorePlace) -> Result<Vec<PathBuf>, Failure> {
         session.run(async |engine| Ok((engine.roots().await?, engine.other_than_code().await?)))?;
     session.close();
     if !other.is_empty() {
-        let held: Vec<String> =
-            other.iter().map(|(count, what)| format!("{count} {what}")).collect();
+        let held: Vec<String> = other.iter().map(|(count, what)| counted(*count, what)).collect();
         let message = format!("{} also holds {}", store.path().display(), held.join(", "));
         return Err(Failure::new(Code::BadInput, message)
             .with_hint("export and delete them first (docs/stores.md), or keep both stores"));

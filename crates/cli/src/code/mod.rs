@@ -6,6 +6,6 @@ mod search;
 mod show;
 mod watch;
 
-pub(crate) use index::{IndexPlan, run as index};
-pub(crate) use search::{Asked, Listing, SearchPlan, run as search};
+pub(crate) use index::{IndexCommand, run as index};
+pub(crate) use search::{Listing, SearchInput, SearchPlan, run as search};
 pub(crate) use watch::{WatchPlan, run as watch};

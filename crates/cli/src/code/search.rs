@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use isolith_engine::{CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, Mode, StorePlace};
+use isolith_engine::{
+    CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, SearchMode, StorePlace,
+};
 use isolith_types::{Failure, Hint};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use crate::session::Session;
 
 /// A search, and how to show its results.
 pub(crate) struct SearchPlan {
-    pub(crate) asked: Asked,
+    pub(crate) asked: SearchInput,
     pub(crate) filter: CodeFilter,
     pub(crate) limit: u32,
     pub(crate) context: Option<usize>,
@@ -26,9 +28,9 @@ pub(crate) struct SearchPlan {
 }
 
 /// What to search for.
-pub(crate) enum Asked {
+pub(crate) enum SearchInput {
     /// Code that matches a text.
-    Text { text: String, mode: Mode },
+    Text { text: String, mode: SearchMode },
     /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }
@@ -56,11 +58,13 @@ pub(crate) fn run(
     let found = session.run(async |engine| {
         let (filter, limit) = (plan.filter.clone(), plan.limit);
         match &plan.asked {
-            Asked::Text { text, mode } => {
+            SearchInput::Text { text, mode } => {
                 let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
                 engine.search_code(&search).await
             }
-            Asked::Like { file, line } => engine.similar_code(file, *line, filter, limit).await,
+            SearchInput::Like { file, line } => {
+                engine.similar_code(file, *line, filter, limit).await
+            }
         }
     });
     session.close();
@@ -71,6 +75,9 @@ pub(crate) fn run(
     if let Some(degraded) = &found.degraded {
         let why = output.degraded(degraded);
         output.note(&format!("results may be incomplete: {why}"));
+    }
+    if found.weak && !found.hits.is_empty() {
+        output.note("nothing fits well; these are the closest matches");
     }
     let notice = plan.store_above.as_ref().map(|above| notice(store, above, output));
     if let Some(notice) = &notice {
@@ -85,8 +92,8 @@ impl SearchPlan {
     /// The words that may be highlighted.
     fn words(&self) -> &str {
         match &self.asked {
-            Asked::Text { text, .. } => text,
-            Asked::Like { .. } => "",
+            SearchInput::Text { text, .. } => text,
+            SearchInput::Like { .. } => "",
         }
     }
 }
@@ -108,10 +115,11 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn document(&self, hits: &impl Serialize, output: &Output) -> Value {
-        let CodeHits { degraded, took, .. } = self.found;
+        let CodeHits { degraded, weak, took, .. } = self.found;
         json!({
             "hits": hits,
             "degraded": degraded.as_ref().map(|it| output.degraded(it)),
+            "weak": weak,
             "took_ms": (took.as_secs_f64() * 1e5).round() / 1e2,
             "store": self.store.path(),
             "notice": self.notice,

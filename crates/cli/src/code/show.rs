@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use isolith_engine::CodeHit;
+use isolith_engine::{CodeHit, FoundPlace};
 
 use crate::highlight::{highlight, needles};
 use crate::output::{Output, Paint};
@@ -38,8 +38,23 @@ pub(super) fn hits(
             narrow_to(&mut hit, &words, AROUND);
         }
         snippet(&mut text, &hit, &words, gutter, &paint);
+        also(&mut text, &hit, &paint);
     }
     text
+}
+
+/// Further places in the file of a hit, on one line.
+fn also(text: &mut String, hit: &CodeHit, paint: &Paint) {
+    if hit.also.is_empty() {
+        return;
+    }
+    let place = |it: &FoundPlace| match &it.symbol {
+        Some(symbol) => format!("{}-{} {symbol}", it.start_line, it.end_line),
+        None => format!("{}-{}", it.start_line, it.end_line),
+    };
+    let places: Vec<String> = hit.also.iter().map(place).collect();
+    let line = format!("also lines {}", places.join(", "));
+    let _ = writeln!(text, "  {}", paint.faint(&one_line(&line)));
 }
 
 fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {

@@ -7,13 +7,12 @@ use isolith_config::Layers;
 use isolith_engine::{
     EngineOptions, FileCounts, IndexOptions, IndexReport, Life, StorePlace, WatchEvent,
 };
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use serde::Serialize;
 
 use super::index::refuse_odd_path;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
-use crate::wording::counted;
 
 /// What a watcher did, reported at its end.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -73,8 +72,8 @@ pub(crate) fn run(
     let Summary { passes, indexed, removed, .. } = summary;
     let text = format!(
         "{}: {} indexed, {removed} removed\n",
-        counted(passes, "update", "updates"),
-        counted(indexed, "file", "files")
+        counted(passes, "update"),
+        counted(indexed, "file")
     );
     output.result(&summary, &text)?;
     Ok(ExitCode::from(interrupted(signal).code.exit_status()))
@@ -101,7 +100,7 @@ fn line(report: &IndexReport) -> String {
         report.files;
     let mut line = format!(
         "{} in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
-        counted(seen, "file", "files"),
+        counted(seen, "file"),
         report.seconds.total
     );
     let others =

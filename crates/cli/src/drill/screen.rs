@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use isolate::misbehave::Fault;
+use isolith_types::counted;
 
 use super::DrillPlan;
 use super::report::Verdict;
@@ -54,7 +55,11 @@ impl Screen {
         if self.output.prints_progress()
             && (seen.verdicts.is_multiple_of(tenth) || seen.verdicts == self.total)
         {
-            self.output.progress(&format!("drill: {} of {} faults", seen.verdicts, self.total));
+            self.output.progress(&format!(
+                "drill: {} of {}",
+                seen.verdicts,
+                counted(self.total, "fault")
+            ));
         }
     }
 

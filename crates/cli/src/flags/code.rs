@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use isolith_config::{Key, Layers, Value, parse_size};
-use isolith_engine::{CodeFilter, IndexOptions, Mode, StorePlace};
+use isolith_engine::{CodeFilter, IndexOptions, SearchMode, StorePlace};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
 use super::settings::{Context, working_folder};
-use crate::code::{Asked, IndexPlan, Listing, SearchPlan, WatchPlan};
+use crate::code::{IndexCommand, Listing, SearchInput, SearchPlan, WatchPlan};
 
 /// Results of a search by default.
 pub(super) const DEFAULT_RESULTS: u32 = 10;
@@ -159,7 +159,7 @@ pub(super) enum TypedMode {
     Vector,
 }
 
-impl From<TypedMode> for Mode {
+impl From<TypedMode> for SearchMode {
     fn from(typed: TypedMode) -> Self {
         match typed {
             TypedMode::Hybrid => Self::Hybrid,
@@ -176,17 +176,17 @@ impl TypedIndex {
         path: PathBuf,
         settings: Layers,
         merged: Option<StorePlace>,
-    ) -> IndexPlan {
+    ) -> IndexCommand {
         if self.remove {
-            return IndexPlan::Remove(path);
+            return IndexCommand::Remove(path);
         }
         let settings = with_size(settings, self.max_file_size);
         let Self { rebuild, reembed, fresh, no_wait, include_secrets, .. } = self;
         let usual = IndexOptions::new(path);
         let options = IndexOptions { rebuild, reembed, wait: !no_wait, include_secrets, ..usual };
         match merged {
-            Some(inner) => IndexPlan::Merge { inner, options, settings },
-            None => IndexPlan::Index { options, settings, fresh },
+            Some(inner) => IndexCommand::Merge { inner, options, settings },
+            None => IndexCommand::Index { options, settings, fresh },
         }
     }
 }
@@ -217,7 +217,7 @@ impl TypedSearch {
                 .with_hint("for example: isolith search \"where are retries handled\""));
         }
         let mode = self.mode.into();
-        self.listing.plan(Asked::Text { text, mode }, self.filter, context)
+        self.listing.plan(SearchInput::Text { text, mode }, self.filter, context)
     }
 }
 
@@ -237,7 +237,7 @@ impl TypedSimilar {
             },
             None => (place, None),
         };
-        self.listing.plan(Asked::Like { file: file.into(), line }, self.filter, context)
+        self.listing.plan(SearchInput::Like { file: file.into(), line }, self.filter, context)
     }
 }
 
@@ -257,7 +257,7 @@ fn bad_line(place: &str) -> Failure {
 impl TypedListing {
     fn plan(
         self,
-        asked: Asked,
+        asked: SearchInput,
         filter: TypedCodeFilter,
         context: &Context<'_>,
     ) -> Result<SearchPlan, Failure> {

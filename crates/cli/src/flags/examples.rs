@@ -15,7 +15,7 @@ Exit codes:
   4    Not found
   70   A worker crashed and retrying did not help
   74   Corrupt data
-  75   Temporary failure (timeout, lock held): try again
+  75   Not possible right now (timeout, lock held, newer store): see the message
   130  Interrupted (143: terminated); the same command continues
 
 Configuration files set defaults: see `isolith config --help`.";
@@ -32,17 +32,30 @@ pub(super) const SEARCH: &str = "\
 Examples:
   isolith search \"where are retries handled\"
   isolith search RetryPolicy --lang rust --path 'src/**' -n 5
-  isolith search \"parse header\" --no-tests --json";
+  isolith search \"parse header\" --no-tests --json
+
+Exit codes: 0 even if nothing was found, 4 if nothing is indexed.";
 
 pub(super) const SIMILAR: &str = "\
 Examples:
   isolith similar src/retry.rs:42
-  isolith similar src/retry.rs:42 --files-only";
+  isolith similar src/retry.rs:42 --files-only
+
+Exit codes: 0 even if nothing was found, 4 if the file does not exist or nothing is indexed.";
 
 pub(super) const WATCH: &str = "\
 Examples:
   isolith watch
-  isolith watch ~/code/shop";
+  isolith watch ~/code/shop
+
+Exit codes: 130 and 143 when stopped by Ctrl-C or SIGTERM.";
+
+pub(super) const MEMORY: &str = "\
+Examples:
+  isolith memory add \"Ann prefers tabs\" --wing ann --room style
+  isolith memory search \"what does Ann prefer\"
+
+Exit codes: 3 for an invalid text, date or filter, 4 if there is no such drawer or no store.";
 
 pub(super) const MEMORY_ADD: &str = "\
 Examples:
@@ -77,6 +90,11 @@ pub(super) const MEMORY_TAXONOMY: &str = "\
 Example:
   isolith memory taxonomy";
 
+pub(super) const DIARY: &str = "\
+Examples:
+  isolith memory diary write --agent reviewer \"Looked at the retry code\"
+  isolith memory diary read --agent reviewer";
+
 pub(super) const DIARY_WRITE: &str = "\
 Example:
   isolith memory diary write --agent reviewer \"Looked at the retry code\" --topic retries";
@@ -90,7 +108,14 @@ Examples:
   isolith memory import conversations.json --author user=Ann
   isolith memory import ~/.claude/projects --dry-run
 
-Exit codes: 3 if nothing in the files can be used.";
+Exit codes: 3 if nothing in a file can be used.";
+
+pub(super) const FACT: &str = "\
+Examples:
+  isolith fact add Max lives_in Berlin --from 2024-05-01
+  isolith fact query Max
+
+Exit codes: 3 for an invalid or overlapping fact, 4 if there is no such fact or no store.";
 
 pub(super) const FACT_ADD: &str = "\
 Examples:
@@ -129,10 +154,25 @@ Examples:
   isolith fact entity Max
   isolith fact entity Max --type person --alias Maximilian";
 
+pub(super) const GRAPH: &str = "\
+Examples:
+  isolith graph callers RetryPolicy.run
+  isolith graph query 'MATCH (f:File) RETURN f.path LIMIT 5'
+
+Exit codes: 3 for an invalid query or an ambiguous name, 4 if there is no such symbol or no index,
+75 if a query takes too long.";
+
 pub(super) const GRAPH_QUERY: &str = "\
 Examples:
   isolith graph query 'MATCH (n) RETURN count(n)'
   isolith graph query 'MATCH (n:Person {name: $name}) RETURN n' --param-str name=Ann --json";
+
+pub(super) const GRAPH_IMPORT: &str = "\
+Examples:
+  isolith graph import nodes people.csv --label Person --id id
+  isolith graph import edges knows.csv --type KNOWS --from Person.id --to Person.id
+
+Exit codes: 3 if a row is invalid.";
 
 pub(super) const GRAPH_NODES: &str = "\
 Example, for a file that begins with id:int,name,height:float,active:bool
@@ -175,6 +215,13 @@ Example:
 pub(super) const GRAPH_STATS: &str = "\
 Example:
   isolith graph stats";
+
+pub(super) const COLLECTION: &str = "\
+Examples:
+  isolith collection list
+  isolith collection query docs --keywords \"backup schedule\"
+
+Exit codes: 3 for invalid input, 4 if there is no such collection or no store.";
 
 pub(super) const COLLECTION_LIST: &str = "\
 Example:
@@ -230,11 +277,14 @@ Examples:
   isolith doctor --full --repair
   isolith doctor --quarantine list
 
-Exit codes: 74 if something is damaged, 1 if something could not be checked.";
+Exit codes: 74 if something is damaged or could not be saved, 1 if something could not be checked,
+75 if a repair has to wait for other processes.";
 
 pub(super) const ADOPT: &str = "\
 Example:
-  isolith adopt --store project/.isolith";
+  isolith adopt --store project/.isolith
+
+Exit codes: 2 if it cannot ask and --yes is missing, 74 if the store is damaged.";
 
 pub(super) const STATUS: &str = "\
 Examples:
@@ -244,20 +294,23 @@ Examples:
 pub(super) const MCP: &str = "\
 Examples:
   isolith mcp
-  isolith mcp --allow ~/code/shared --timeout 60";
+  isolith mcp --allow ~/code/shared --timeout 60
+
+Exit codes: 0 when its input ends, 130 and 143 when stopped by SIGINT or SIGTERM.";
 
 pub(super) const SETUP: &str = "\
 Examples:
   isolith setup --dry-run
-  isolith setup --agent claude-code --yes";
+  isolith setup --agent claude-code --yes
+
+Exit codes: 2 if it cannot ask and --yes is missing, 3 if a file cannot be edited.";
 
 pub(super) const SERVE: &str = "\
 Examples:
   isolith serve
   isolith serve --listen unix:$XDG_RUNTIME_DIR/isolith.sock
   isolith serve --listen 0.0.0.0:7411 --host box.lan --token-file ~/isolith-token
-  curl -H \"Authorization: Bearer $(cat ~/.local/state/isolith/token)\" \\
-      http://127.0.0.1:7411/mcp";
+  curl http://127.0.0.1:7411/health";
 
 pub(super) const CONFIG: &str = "\
 Files, both optional:
@@ -265,7 +318,11 @@ Files, both optional:
   .isolith.toml in a project             Result limits, ignored paths and languages only
 
 Flags win over environment variables (limits.results is ISOLITH_LIMITS_RESULTS), these over the
-project's file, and that over yours. docs/configuration.md describes all settings.";
+project's file, and that over yours. docs/configuration.md describes all settings.
+
+Examples:
+  isolith config show
+  isolith config path";
 
 pub(super) const CONFIG_SHOW: &str = "\
 Examples:

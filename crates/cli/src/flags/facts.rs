@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, EntityPatch, EntityQuery, FactQuery, Failure, InvalidMoment, Moment, NewFact,
-    Provenance, Supersede, WhichFact,
+    Code, EntityPatch, EntityQuery, FactDirection, FactQuery, Failure, InvalidMoment, Moment,
+    NewFact, Provenance, Supersede, WhichFact,
 };
 
 use super::examples;
@@ -94,7 +94,7 @@ pub(super) enum TypedFact {
 pub(super) struct TypedAddFact {
     /// Subject: who or what the fact is about
     subject: String,
-    /// Predicate: works_at, lives_in, ...
+    /// Predicate: works_at, lives_in, …
     predicate: String,
     /// Object: whom or what it relates to
     object: String,
@@ -106,9 +106,7 @@ pub(super) struct TypedAddFact {
     /// The same day as --from means only that day; the same time means only that instant.
     #[arg(long, value_name = "WHEN")]
     to: Option<String>,
-    #[command(flatten)]
-    word: TypedProvenance,
-    /// Type of the subject: person, project, ...
+    /// Type of the subject: person, project, …
     #[arg(long, value_name = "TYPE")]
     subject_type: Option<String>,
     /// Type of the object
@@ -116,6 +114,8 @@ pub(super) struct TypedAddFact {
     object_type: Option<String>,
     #[command(flatten)]
     once: TypedOnce,
+    #[command(flatten)]
+    word: TypedProvenance,
     #[command(flatten)]
     place: TypedPersonal,
 }
@@ -125,7 +125,7 @@ pub(super) struct TypedAddFact {
 #[command(next_help_heading = "Source")]
 struct TypedProvenance {
     /// Confidence from 0 to 1 [default: 1]
-    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     confidence: Option<f64>,
     /// Id of the drawer that the fact comes from
     #[arg(long, value_name = "ID")]
@@ -140,7 +140,7 @@ struct TypedProvenance {
 
 #[derive(Args)]
 pub(super) struct TypedQueryFacts {
-    /// Entity, by any of its names
+    /// Entity, by any of its names [default: with --predicate, all entities]
     #[arg(required_unless_present = "predicate")]
     entity: Option<String>,
     /// Only facts true at that time: 2026-01-31 or 2026-01-31T09:30:00Z
@@ -168,13 +168,13 @@ pub(super) struct TypedSupersede {
     /// When the old fact ends and the new one starts [default: now]
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
-    #[command(flatten)]
-    word: TypedProvenance,
-    /// Type of the new object: person, project, ...
+    /// Type of the new object: person, project, …
     #[arg(long, value_name = "TYPE")]
     object_type: Option<String>,
     #[command(flatten)]
     once: TypedOnce,
+    #[command(flatten)]
+    word: TypedProvenance,
     #[command(flatten)]
     place: TypedPersonal,
 }
@@ -183,7 +183,7 @@ pub(super) struct TypedSupersede {
 pub(super) struct TypedEntity {
     /// Name or alias of the entity
     name: String,
-    /// Type of the entity: person, project, ...; "" removes it
+    /// Type of the entity: person, project, …; "" removes it
     #[arg(long = "type", value_name = "TYPE")]
     of_type: Option<String>,
     /// Add an alias; may be repeated
@@ -282,9 +282,9 @@ impl TypedQueryFacts {
         Ok(FactQuery {
             entity: self.entity,
             direction: match self.direction {
-                TypedDirection::Out => Direction::Out,
-                TypedDirection::In => Direction::In,
-                TypedDirection::Both => Direction::Both,
+                TypedDirection::Out => FactDirection::Out,
+                TypedDirection::In => FactDirection::In,
+                TypedDirection::Both => FactDirection::Both,
             },
             predicate: self.predicate,
             as_of: moment(self.as_of)?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use clap::{Args, Subcommand, ValueEnum};
-use isolith_engine::{CypherQuery, Datum, HotBy, Walk};
+use isolith_engine::{CypherQuery, Datum, GraphWalk, HotBy};
 use isolith_types::{Code, Failure};
 
 use super::examples;
@@ -26,21 +26,21 @@ pub(super) enum TypedGraph {
     /// Pass values as parameters instead of pasting them into the query. A query that writes
     /// is one transaction. docs/cypher.md describes the supported language.
     #[command(after_long_help = examples::GRAPH_QUERY)]
-    Query(TypedQuery),
+    Query(TypedCypher),
     /// Import nodes or relationships from a CSV file
     ///
     /// Much faster than one query per row. A file of up to 16 MB and 524,288 rows is one
     /// transaction. A larger file takes several: the rows before an invalid one are then kept.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::GRAPH_IMPORT)]
     Import(TypedImport),
     /// Show what calls a symbol
     ///
-    /// A type or a file stands for everything in it.
+    /// A type or a file includes everything in it.
     #[command(after_long_help = examples::GRAPH_CALLERS)]
     Callers(TypedNeighbours),
     /// Show what a symbol calls
     ///
-    /// A type or a file stands for everything in it.
+    /// A type or a file includes everything in it.
     #[command(after_long_help = examples::GRAPH_CALLEES)]
     Callees(TypedNeighbours),
     /// Show a shortest path from one symbol to another
@@ -71,7 +71,7 @@ pub(super) enum TypedGraph {
     /// Show the most connected symbols
     #[command(after_long_help = examples::GRAPH_HOTSPOTS)]
     Hotspots(TypedHotspots),
-    /// Count nodes by label, and edges by type and confidence
+    /// Count nodes by label, and edges by type and certainty
     #[command(after_long_help = examples::GRAPH_STATS)]
     Stats,
 }
@@ -155,7 +155,7 @@ enum TypedBy {
 }
 
 #[derive(Args)]
-pub(super) struct TypedQuery {
+pub(super) struct TypedCypher {
     /// The query; - for standard input
     #[arg(value_name = "CYPHER")]
     query: String,
@@ -184,7 +184,7 @@ impl TypedGraph {
                 Question::Callees { symbol, walk: all.walk(Some(depth), context)? }
             }
             Self::Path(TypedPath { from, to, candidates }) => {
-                let walk = Walk { depth: None, candidates, limit: usize::MAX };
+                let walk = GraphWalk { depth: None, candidates, limit: usize::MAX };
                 Question::Path { from, to, walk }
             }
             Self::Impact(TypedImpact { symbol, depth, all }) => {
@@ -211,13 +211,13 @@ impl TypedGraph {
 }
 
 impl TypedAll {
-    fn walk(&self, depth: Option<u32>, context: &Context<'_>) -> Result<Walk, Failure> {
+    fn walk(&self, depth: Option<u32>, context: &Context<'_>) -> Result<GraphWalk, Failure> {
         let limit = context.rows(self.limit, DEFAULT_ROWS)? as usize;
-        Ok(Walk { depth, candidates: self.candidates, limit })
+        Ok(GraphWalk { depth, candidates: self.candidates, limit })
     }
 }
 
-impl TypedQuery {
+impl TypedCypher {
     fn command(self) -> Result<GraphCommand, Failure> {
         let key = self.once.key();
         let text = match self.query.as_str() {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_config::{Key, PROJECT_FILE, Project};
+use isolith_config::{Key, PROJECT_FILE, ProjectFile};
 use isolith_engine::{
-    DoctorOptions, PutMode, Scope, Selection, StorePlace, Surroundings, find_store, store_above,
+    DoctorOptions, PutMode, Selection, StorePlace, StoreScope, Surroundings, find_store,
+    store_above,
 };
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
@@ -121,7 +122,7 @@ fn meaning(
         }
         TypedCommand::Config(TypedConfig::Path) => Command::Config(ConfigCommand::Path {
             user: user_file(),
-            project: Project::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
+            project: ProjectFile::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
         }),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
         TypedCommand::Drill(TypedDrill { count, seed }) => Command::Drill(DrillPlan {
@@ -140,7 +141,7 @@ fn folder(path: Option<PathBuf>) -> PathBuf {
 
 /// The store of code: the project's. A folder to index gets a new one if there is none.
 fn code_store(context: &Context<'_>, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
-    let scope = indexed.map_or(Scope::Project, Scope::Indexed);
+    let scope = indexed.map_or(StoreScope::Project, StoreScope::Indexed);
     find_store(&context.surroundings(false)?, scope)
 }
 
@@ -163,19 +164,21 @@ fn stores_to_merge(
         let message = format!("{} has no store of its own to merge", folder.display());
         return Err(Failure::new(Code::NotFound, message));
     }
-    let own =
-        find_store(&Surroundings { given: Some(own), ..surroundings.clone() }, Scope::Project)?;
-    Ok((find_store(&surroundings, Scope::Above(folder))?, own))
+    let own = find_store(
+        &Surroundings { given: Some(own), ..surroundings.clone() },
+        StoreScope::Project,
+    )?;
+    Ok((find_store(&surroundings, StoreScope::Above(folder))?, own))
 }
 
 fn store(context: &Context<'_>, place: &TypedPlace) -> Result<StorePlace, Failure> {
-    let scope = if place.user { Scope::User } else { Scope::ProjectThenUser };
+    let scope = if place.user { StoreScope::User } else { StoreScope::ProjectThenUser };
     find_store(&context.surroundings(place.user)?, scope)
 }
 
 /// The store of memory and facts: the user's, unless --project is given.
 fn personal_store(context: &Context<'_>, place: &TypedPersonal) -> Result<StorePlace, Failure> {
-    let scope = if place.project { Scope::Project } else { Scope::User };
+    let scope = if place.project { StoreScope::Project } else { StoreScope::User };
     find_store(&context.surroundings(place.project)?, scope)
 }
 

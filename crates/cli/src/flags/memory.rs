@@ -34,7 +34,7 @@ pub(super) enum TypedMemory {
     /// Ranks by keywords and by meaning together. Neighbouring texts that resemble each other,
     /// such as the turns of a conversation, raise each other's rank.
     #[command(after_long_help = examples::MEMORY_SEARCH)]
-    Search(TypedSearch),
+    Search(TypedMemorySearch),
     /// Show drawers with their full texts
     #[command(after_long_help = examples::MEMORY_GET)]
     Get {
@@ -63,7 +63,7 @@ pub(super) enum TypedMemory {
         place: TypedPersonal,
     },
     /// Write and read agents' diaries
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::DIARY)]
     Diary(TypedDiary),
     /// Import conversations and drawers from files
     ///
@@ -155,7 +155,7 @@ pub(super) struct TypedWhere {
 }
 
 #[derive(Args)]
-pub(super) struct TypedSearch {
+pub(super) struct TypedMemorySearch {
     /// A question, or keywords
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
     query: Vec<String>,
@@ -225,13 +225,13 @@ pub(super) struct TypedDelete {
     /// Ids of the drawers
     #[arg(value_name = "ID", conflicts_with_all = ["wing", "room", "source", "author", "tags", "since", "until"])]
     ids: Vec<String>,
-    #[command(flatten)]
-    filter: TypedWhere,
     /// Allow filters without a source or a room, which may match many drawers
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
     once: TypedOnce,
+    #[command(flatten)]
+    filter: TypedWhere,
     #[command(flatten)]
     place: TypedPersonal,
 }
@@ -280,7 +280,7 @@ impl TypedMemory {
             Self::Get { place, .. }
             | Self::Taxonomy { place }
             | Self::Add(TypedAdd { place, .. })
-            | Self::Search(TypedSearch { place, .. })
+            | Self::Search(TypedMemorySearch { place, .. })
             | Self::List(TypedList { place, .. })
             | Self::Update(TypedUpdate { place, .. })
             | Self::Delete(TypedDelete { place, .. })
@@ -325,7 +325,7 @@ impl TypedAdd {
     }
 }
 
-impl TypedSearch {
+impl TypedMemorySearch {
     fn command(self, context: &Context<'_>) -> Result<DrawerCommand, Failure> {
         let (text, filter) = (self.query.join(" "), self.filter.filter()?);
         let usual = MemorySearch::new(&text, context.results(self.limit, DEFAULT_RESULTS)?);

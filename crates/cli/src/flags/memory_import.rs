@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use isolith_engine::{TranscriptFormat, TranscriptOptions};
 
 use super::typed::TypedPersonal;
-use crate::memory::ImportPlan;
+use crate::memory::MemoryImportPlan;
 
 #[derive(Args)]
 pub(super) struct TypedImport {
@@ -36,7 +36,7 @@ pub(super) struct TypedImport {
     #[arg(long)]
     dry_run: bool,
     /// Seconds without progress before giving up
-    #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
     pub(super) place: TypedPersonal,
@@ -62,7 +62,7 @@ enum TypedFormat {
 }
 
 impl TypedImport {
-    pub(super) fn plan(self) -> ImportPlan {
+    pub(super) fn plan(self) -> MemoryImportPlan {
         let format = match self.format {
             TypedFormat::Auto => None,
             TypedFormat::Drawers => Some(TranscriptFormat::Drawers),
@@ -72,7 +72,7 @@ impl TypedImport {
             TypedFormat::Chatgpt => Some(TranscriptFormat::Chatgpt),
             TypedFormat::ClaudeCode => Some(TranscriptFormat::ClaudeCode),
         };
-        ImportPlan {
+        MemoryImportPlan {
             paths: self.files,
             turns: TranscriptOptions {
                 name: String::new(),

@@ -23,7 +23,7 @@ use clap_complete::Shell;
 use isolith_engine::StorePlace;
 use isolith_types::{Code, Failure};
 
-use crate::code::{IndexPlan, SearchPlan, WatchPlan};
+use crate::code::{IndexCommand, SearchPlan, WatchPlan};
 use crate::collection::CollectionCommand;
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
@@ -52,7 +52,7 @@ pub(crate) struct Invocation {
 }
 
 pub(crate) enum Command {
-    Index(StorePlace, IndexPlan),
+    Index(StorePlace, IndexCommand),
     Search(StorePlace, SearchPlan),
     Watch(StorePlace, WatchPlan),
     Memory(StorePlace, MemoryCommand),
@@ -80,7 +80,23 @@ impl Command {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
             Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_ref().map(LogFiles::of_store),
-            _ => None,
+            Self::Index(..)
+            | Self::Search(..)
+            | Self::Memory(..)
+            | Self::Fact(..)
+            | Self::Graph(..)
+            | Self::Collection(..)
+            | Self::Ingest(..)
+            | Self::Export(..)
+            | Self::Import(..)
+            | Self::Adopt(..)
+            | Self::Doctor(..)
+            | Self::Status(_)
+            | Self::Setup(_)
+            | Self::Config(_)
+            | Self::Drill(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 }
@@ -128,22 +144,27 @@ mod tests {
         Typed::command().debug_assert();
     }
 
-    /// All commands without subcommands.
-    fn leaves(command: &clap::Command) -> Vec<&clap::Command> {
-        let below = command.get_subcommands().filter(|it| it.get_name() != "help");
-        let below: Vec<&clap::Command> = below.flat_map(leaves).collect();
-        if below.is_empty() { vec![command] } else { below }
+    /// All commands with the words that select them, the program itself first.
+    fn commands<'c>(
+        command: &'c clap::Command,
+        path: &[&'c str],
+    ) -> Vec<(Vec<&'c str>, &'c clap::Command)> {
+        let mut all = vec![(path.to_vec(), command)];
+        for below in command.get_subcommands().filter(|it| it.get_name() != "help") {
+            all.extend(commands(below, &[path, &[below.get_name()]].concat()));
+        }
+        all
     }
 
     #[test]
     fn every_command_has_examples_that_can_be_parsed() {
         let mut command = Typed::command();
         command.build();
-        for leaf in leaves(&command).into_iter().chain([&command]) {
-            let help = leaf.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        for (path, found) in commands(&command, &[]) {
+            let help = found.get_after_long_help().map(ToString::to_string).unwrap_or_default();
             let examples: Vec<&str> =
                 help.lines().filter(|line| line.starts_with("  isolith ")).collect();
-            assert!(!examples.is_empty(), "{} has no example", leaf.get_name());
+            assert!(!examples.is_empty(), "{path:?} has no example");
             for example in examples {
                 let parsed = Typed::try_parse_from(words(example));
                 assert!(parsed.is_ok(), "{example}: {}", parsed.err().unwrap());
@@ -172,73 +193,9 @@ mod tests {
         command.build();
         insta::assert_snapshot!("help", command.render_long_help());
         insta::assert_snapshot!("short_help", command.render_help());
-        for path in [
-            &["index"][..],
-            &["search"],
-            &["similar"],
-            &["watch"],
-            &["memory"],
-            &["memory", "add"],
-            &["memory", "search"],
-            &["memory", "get"],
-            &["memory", "list"],
-            &["memory", "update"],
-            &["memory", "delete"],
-            &["memory", "taxonomy"],
-            &["memory", "import"],
-            &["memory", "diary", "write"],
-            &["memory", "diary", "read"],
-            &["fact"],
-            &["fact", "add"],
-            &["fact", "query"],
-            &["fact", "invalidate"],
-            &["fact", "supersede"],
-            &["fact", "timeline"],
-            &["fact", "stats"],
-            &["fact", "entities"],
-            &["fact", "entity"],
-            &["graph"],
-            &["graph", "query"],
-            &["graph", "import"],
-            &["graph", "import", "nodes"],
-            &["graph", "import", "edges"],
-            &["graph", "callers"],
-            &["graph", "callees"],
-            &["graph", "path"],
-            &["graph", "impact"],
-            &["graph", "cycles"],
-            &["graph", "unused"],
-            &["graph", "hotspots"],
-            &["graph", "stats"],
-            &["config"],
-            &["config", "show"],
-            &["config", "path"],
-            &["mcp"],
-            &["serve"],
-            &["drill"],
-            &["completions"],
-            &["adopt"],
-            &["doctor"],
-            &["status"],
-            &["setup"],
-            &["ingest"],
-            &["export"],
-            &["import"],
-            &["collection"],
-            &["collection", "list"],
-            &["collection", "create"],
-            &["collection", "delete"],
-            &["collection", "rename"],
-            &["collection", "count"],
-            &["collection", "get"],
-            &["collection", "query"],
-            &["completions"],
-            &["man"],
-        ] {
-            let found = path
-                .iter()
-                .fold(&mut command, |command, name| command.find_subcommand_mut(name).unwrap());
-            insta::assert_snapshot!(format!("help_{}", path.join("_")), found.render_long_help());
+        for (path, found) in commands(&command, &[]).into_iter().skip(1) {
+            let help = found.clone().render_long_help();
+            insta::assert_snapshot!(format!("help_{}", path.join("_")), help);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use isolith_config::Key;
-use isolith_engine::{Scope, Secret, StorePlace, find_store};
+use isolith_engine::{Secret, StorePlace, StoreScope, find_store};
 use isolith_serve::{DefaultLimits, HttpOptions, Listen, ServerOptions, Token};
 use isolith_types::{Code, Failure, Hint};
 
@@ -53,7 +53,7 @@ pub(super) struct TypedMcp {
     #[arg(long, value_name = "DIR")]
     allow: Vec<PathBuf>,
     /// Time limit of a call in seconds [default: server.timeout, or 30]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     timeout: Option<u64>,
 }
 
@@ -103,7 +103,7 @@ impl TypedMcp {
         let set = set.iter().map(|folder| real("server.allow", Path::new(folder)));
         let allowed = typed.chain(set).collect::<Result<_, _>>()?;
         let surroundings = context.surroundings(false)?;
-        let logs = find_store(&surroundings, Scope::User).ok();
+        let logs = find_store(&surroundings, StoreScope::User).ok();
         let timeout = self.timeout.or(here.number(Key::ServerTimeout)).unwrap_or(DEFAULT_TIMEOUT);
         let options = ServerOptions {
             surroundings,

@@ -4,7 +4,9 @@ use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use isolith_config::{ConfigError, Key, Layers, Origin, Project, Settings, Value, read_user_file};
+use isolith_config::{
+    ConfigError, Key, Layers, Origin, ProjectFile, Settings, Value, read_user_file,
+};
 use isolith_engine::{Surroundings, indexed_languages};
 use isolith_types::{Code, Failure};
 
@@ -89,7 +91,7 @@ impl<'a> Context<'a> {
         // A missing folder is reported when it is indexed.
         let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let layers = self.layers()?;
-        let project = Project::find(&folder)?;
+        let project = ProjectFile::find(&folder)?;
         let warnings = project.iter().flat_map(|project| layers.warnings(project));
         self.warnings.borrow_mut().extend(warnings);
         let settings = layers.resolve(project.as_ref());
@@ -166,7 +168,7 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
 
 /// An error in a setting that is validated where it is used.
 pub(super) fn unusable(settings: &Settings, key: Key, reason: &str) -> Failure {
-    let origin = settings.given(key).next().map_or(Origin::Default, |it| it.origin.clone());
+    let origin = settings.get(key).next().map_or(Origin::Default, |it| it.origin.clone());
     let problem = format!("{:?}: {reason}", key.name());
     ConfigError::Unusable { origin, problem }.into()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use isolith_setup::{Agent, Entry, Places};
+use isolith_setup::{Agent, BaseFolders, ServerEntry};
 use isolith_types::{Code, Failure};
 
 use super::settings::variable;
@@ -47,7 +47,7 @@ impl TypedSetup {
     pub(super) fn plan(self, store: Option<&Path>) -> Result<SetupPlan, Failure> {
         Ok(SetupPlan {
             agents: self.agents.into_iter().map(Agent::from).collect(),
-            places: places()?,
+            folders: base_folders()?,
             entry: entry(store, &self.allowed)?,
             undo: self.undo,
             dry_run: self.dry_run,
@@ -56,13 +56,13 @@ impl TypedSetup {
     }
 }
 
-fn places() -> Result<Places, Failure> {
+fn base_folders() -> Result<BaseFolders, Failure> {
     let folder = |name| variable(name).map(|value| absolute(Path::new(&value))).transpose();
     let home = folder("HOME")?.ok_or_else(|| {
         Failure::new(Code::Failed, "cannot look for agents: there is no home folder")
             .with_hint("set HOME")
     })?;
-    Ok(Places {
+    Ok(BaseFolders {
         home,
         // A relative path is ignored, as the specification says.
         config_home: variable("XDG_CONFIG_HOME").map(PathBuf::from),
@@ -74,7 +74,7 @@ fn places() -> Result<Places, Failure> {
 
 /// The command by which agents start this program. They run it in any folder, so paths are
 /// absolute.
-fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
+fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<ServerEntry, Failure> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
         Failure::new(Code::Failed, format!("cannot find this program's own file: {error}"))
     })?;
@@ -89,7 +89,7 @@ fn entry(store: Option<&Path>, allowed: &[PathBuf]) -> Result<Entry, Failure> {
         })?;
         args.extend(["--allow".to_owned(), text(&folder)?]);
     }
-    Ok(Entry { command: text(&program)?, args })
+    Ok(ServerEntry { command: text(&program)?, args })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {

@@ -75,21 +75,21 @@ pub(super) enum TypedCommand {
     /// A memory is a text, kept word for word in a drawer. Drawers are in rooms (topics), rooms
     /// in wings (people or projects). Memory belongs to the user and is shared by all projects,
     /// unless --project or --store selects another store.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::MEMORY)]
     Memory(TypedMemory),
     /// Store and query facts and when they are true
     ///
     /// A fact has a subject, a predicate and an object: Max lives_in Berlin. Facts belong to the
     /// user and are shared by all projects, unless --project or --store selects another store.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::FACT)]
     Fact(TypedFact),
     /// Query the code graph, or a graph of your own, with Cypher and ready-made queries
     ///
     /// Uses the project's store unless --store selects another.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::GRAPH)]
     Graph(TypedGraph),
     /// Create, list, read, query and delete vector collections
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = examples::COLLECTION)]
     Collection(TypedCollection),
     /// Load files of embeddings into a collection
     ///
@@ -306,7 +306,7 @@ pub(super) enum TypedCollection {
         name: String,
         #[command(flatten)]
         which: TypedWhich,
-        /// Maximum number of records [default: 10, or all that --id names]
+        /// Maximum number of records [default: 10, or all given with --id]
         #[arg(long, value_name = "N", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: Option<u32>,
         /// Number of records to skip
@@ -395,8 +395,8 @@ pub(super) struct TypedIngest {
     /// What to do about invalid rows: stop before anything is written, or skip and report them
     #[arg(long, value_enum, default_value_t = TypedOnError::Stop)]
     pub(super) on_error: TypedOnError,
-    /// Seconds without progress before giving up
-    #[arg(long, value_name = "S", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    /// Give up after this many seconds without progress
+    #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: u64,
     /// Distance metric of a collection that is created [default: cosine]
     #[arg(long, value_enum)]
@@ -442,7 +442,7 @@ pub(super) struct TypedDoctor {
     #[arg(long)]
     pub(super) full: bool,
     /// Time limit of each check in seconds [default: 60, more for a large store]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: Option<u64>,
     /// Show or release jobs that are skipped because they crashed workers
     ///
@@ -455,10 +455,10 @@ pub(super) struct TypedDoctor {
 
 #[derive(Args)]
 pub(super) struct TypedDrill {
-    /// Number of faults to inject, evenly over all kinds
+    /// Number of faults to inject, spread evenly over all kinds
     #[arg(long, value_name = "N", default_value_t = 280, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) count: u32,
     /// Seed for the order of the faults [default: random]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "SEED")]
     pub(super) seed: Option<u64>,
 }

@@ -3,24 +3,23 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{
-    Engine, GraphSize, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached, Side,
-    Symbol, SymbolPath, Walk,
+    Engine, GraphSize, GraphWalk, HotBy, Hotspot, Impact, ImportCycle, Listed, Neighbours, Reached,
+    Side, Symbol, SymbolPath,
 };
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 use serde_json::{Value, json};
 
 use crate::table::table;
-use crate::wording::counted;
 
 /// Files of a cycle that are listed; the others are counted.
 const SHOWN_FILES: usize = 20;
 
 /// A query that needs no Cypher.
 pub(crate) enum Question {
-    Callers { symbol: String, walk: Walk },
-    Callees { symbol: String, walk: Walk },
-    Path { from: String, to: String, walk: Walk },
-    Impact { symbol: String, walk: Walk },
+    Callers { symbol: String, walk: GraphWalk },
+    Callees { symbol: String, walk: GraphWalk },
+    Path { from: String, to: String, walk: GraphWalk },
+    Impact { symbol: String, walk: GraphWalk },
     Cycles { candidates: bool, limit: u32 },
     Unused { exported: bool, limit: u32 },
     Hotspots { by: HotBy, candidates: bool, limit: u32 },
@@ -114,7 +113,7 @@ fn show_reached(found: &Listed<Reached>, side: Side, nothing: &str) -> String {
     }
     let mut text = String::new();
     for it in &found.items {
-        let _ = writeln!(text, "{}", it.told(side));
+        let _ = writeln!(text, "{}", it.describe(side));
     }
     tell_more(&mut text, found);
     text
@@ -125,9 +124,9 @@ fn show_path(path: &SymbolPath) -> String {
     let Some((start, steps)) = &path.steps else {
         return format!("no path from {from} to {to}\n");
     };
-    let mut text = format!("{}\n", start.told());
+    let mut text = format!("{}\n", start.describe());
     for step in steps {
-        let _ = writeln!(text, "{}", step.told(Side::After));
+        let _ = writeln!(text, "{}", step.describe(Side::After));
     }
     text
 }
@@ -161,8 +160,8 @@ fn show_cycles(cycles: &Listed<ImportCycle>) -> String {
             let _ = writeln!(text, "  {file}");
         }
         if others.len() > SHOWN_FILES {
-            let more = (others.len() - SHOWN_FILES) as u64;
-            let _ = writeln!(text, "  and {}", counted(more, "more file", "more files"));
+            let more = counted(others.len() - SHOWN_FILES, "more file");
+            let _ = writeln!(text, "  and {more}");
         }
     }
     tell_more(&mut text, cycles);
@@ -175,7 +174,7 @@ fn show_unused(unused: &Listed<Symbol>) -> String {
     }
     let mut text = String::new();
     for symbol in &unused.items {
-        let _ = writeln!(text, "{}  ({})", symbol.told(), symbol.kind);
+        let _ = writeln!(text, "{}  ({})", symbol.describe(), symbol.kind);
     }
     tell_more(&mut text, unused);
     text
@@ -203,8 +202,8 @@ fn show_size(size: &GraphSize) -> String {
             vec![it.kind.clone(), certainty, it.count.to_string()]
         })
         .collect();
-    let nodes = counted(size.nodes, "node", "nodes");
-    let mut text = format!("{nodes}, {}\n", counted(size.edges, "edge", "edges"));
+    let nodes = counted(size.nodes, "node");
+    let mut text = format!("{nodes}, {}\n", counted(size.edges, "edge"));
     if !labels.is_empty() {
         text += "\n";
         text += &table(&["LABEL", ">NODES"], &labels);

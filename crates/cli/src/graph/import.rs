@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{EngineOptions, GraphImport, GraphImported, StorePlace, TableHolds};
-use isolith_types::Failure;
+use isolith_types::{Failure, counted};
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::visible;
-use crate::wording::{counted, left_out};
+use crate::wording::left_out;
 
 pub(super) fn run(
     store: &StorePlace,
@@ -40,7 +40,7 @@ pub(super) fn run(
     };
     output.complain(error);
     if imported.rows > 0 {
-        let rows = counted(imported.rows, "row", "rows");
+        let rows = counted(imported.rows, "row");
         output.note(&format!("kept what was imported before the error: {rows}"));
     }
     session.close();
@@ -66,16 +66,16 @@ fn describe(file: &Path, imported: &GraphImported) -> String {
     let mut text = format!(
         "{}: {} in {:.1} s\n",
         file.display(),
-        counted(imported.rows, "row", "rows"),
+        counted(imported.rows, "row"),
         imported.seconds
     );
     let made = [
-        (imported.nodes_created, "new node", "new nodes"),
-        (imported.relationships_created, "new relationship", "new relationships"),
-        (imported.properties_set, "property set", "properties set"),
+        (imported.nodes_created, "new node", ""),
+        (imported.relationships_created, "new relationship", ""),
+        (imported.properties_set, "property", " set"),
     ];
     let made: Vec<String> = (made.into_iter().filter(|(count, ..)| *count > 0))
-        .map(|(count, one, many)| counted(count, one, many))
+        .map(|(count, noun, done)| counted(count, noun) + done)
         .collect();
     let _ = match made.is_empty() {
         true => writeln!(text, "  nothing changed"),
@@ -84,7 +84,7 @@ fn describe(file: &Path, imported: &GraphImported) -> String {
     if imported.repeated {
         text.push_str("  an earlier call with the same key did some or all of it\n");
     }
-    text + &left_out(imported.rejected_rows, ("row", "rows"), &imported.rejected)
+    text + &left_out(imported.rejected_rows, "row", &imported.rejected)
 }
 
 /// Shows progress: a bar on a terminal, otherwise a line for every step.

@@ -8,14 +8,13 @@ mod print;
 use std::process::ExitCode;
 
 use isolith_engine::{CypherQuery, EngineOptions, GraphImport, GraphStats, Key, StorePlace};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 pub(crate) use ask::Question;
 pub(crate) use format::Format;
 
 use crate::output::Output;
 use crate::session::{self, Session};
-use crate::wording::counted;
 
 /// A command on the graph.
 pub(crate) enum GraphCommand {
@@ -101,18 +100,18 @@ fn open_for(store: &StorePlace, query: &CypherQuery) -> Result<Session, Failure>
 /// A summary of the changes; `None` if nothing changed.
 fn summary(stats: &GraphStats) -> Option<String> {
     let changes = [
-        (stats.nodes_created, "node", "nodes", "created"),
-        (stats.nodes_deleted, "node", "nodes", "deleted"),
-        (stats.relationships_created, "relationship", "relationships", "created"),
-        (stats.relationships_deleted, "relationship", "relationships", "deleted"),
-        (stats.properties_set, "property", "properties", "set"),
-        (stats.labels_added, "label", "labels", "added"),
-        (stats.labels_removed, "label", "labels", "removed"),
+        (stats.nodes_created, "node", "created"),
+        (stats.nodes_deleted, "node", "deleted"),
+        (stats.relationships_created, "relationship", "created"),
+        (stats.relationships_deleted, "relationship", "deleted"),
+        (stats.properties_set, "property", "set"),
+        (stats.labels_added, "label", "added"),
+        (stats.labels_removed, "label", "removed"),
     ];
     let changes: Vec<String> = changes
         .iter()
         .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many, done)| format!("{} {done}", counted(*count, one, many)))
+        .map(|(count, noun, done)| format!("{} {done}", counted(*count, noun)))
         .collect();
     (!changes.is_empty()).then(|| changes.join(", "))
 }

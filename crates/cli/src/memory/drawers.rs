@@ -1,13 +1,12 @@
 //! Commands on drawers, and their output.
 
 use isolith_engine::{Engine, Key, WhichDrawers};
-use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, Hint, NewDrawer};
+use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, Hint, NewDrawer, counted};
 use serde_json::{Value, json};
 
 use super::list::list;
 use super::{DrawerCommand, search, show};
 use crate::output::Output;
-use crate::wording::counted;
 
 /// Maximum number of similar drawers to show.
 const SIMILAR: u32 = 10;
@@ -117,8 +116,7 @@ async fn delete(
 ) -> Result<(Value, String), Failure> {
     if let (false, WhichDrawers::Matching(filter)) = (sure, &which) {
         let (_, total) = engine.list_drawers(filter, DrawerPage::default()).await?;
-        let message =
-            format!("this would delete {} in all rooms", counted(total, "drawer", "drawers"));
+        let message = format!("this would delete {} in all rooms", counted(total, "drawer"));
         return Err(Failure::new(Code::Usage, message)
             .with_hint("confirm with --yes, or narrow it with --room"));
     }
@@ -130,9 +128,9 @@ async fn delete(
     if done.deleted == 0 && done.missing > 0 {
         return Err(nowhere(&ids.iter().collect::<Vec<_>>()));
     }
-    let mut text = format!("deleted {}\n", counted(done.deleted, "drawer", "drawers"));
+    let mut text = format!("deleted {}\n", counted(done.deleted, "drawer"));
     if done.missing > 0 {
-        text += &format!("{} not found\n", counted(done.missing, "id", "ids"));
+        text += &format!("{} not found\n", counted(done.missing, "id"));
     }
     Ok((json!({ "deleted": done.deleted, "missing": done.missing }), text))
 }

@@ -14,16 +14,16 @@ use isolith_engine::{
     EngineOptions, ImportOptions, ImportProgress, ImportReceipt, StorePlace, TranscriptFormat,
     TranscriptOptions,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use serde::Serialize;
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::output::Output;
 use crate::session::{Session, interrupted};
-use crate::wording::{counted, left_out};
+use crate::wording::left_out;
 
 /// What to import, and how.
-pub(crate) struct ImportPlan {
+pub(crate) struct MemoryImportPlan {
     /// Files, folders of sessions, and - for standard input.
     pub(crate) paths: Vec<PathBuf>,
     /// Format of the files, and where their drawers go. The name is set for each file.
@@ -49,7 +49,7 @@ const SHOWN_FILES: usize = 10;
 
 pub(crate) fn run(
     store: &StorePlace,
-    plan: &ImportPlan,
+    plan: &MemoryImportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let started = Instant::now();
@@ -86,7 +86,7 @@ pub(crate) fn run(
 fn import_one(
     session: &mut Session,
     store: &StorePlace,
-    plan: &ImportPlan,
+    plan: &MemoryImportPlan,
     file: &Path,
     screen: &Arc<Screen>,
 ) -> ImportReceipt {
@@ -121,7 +121,7 @@ fn import_one(
 }
 
 /// Expands folders to the sessions of Claude Code in them.
-fn expand(plan: &ImportPlan) -> Result<Vec<PathBuf>, Failure> {
+fn expand(plan: &MemoryImportPlan) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in &plan.paths {
         if is_standard_input(path) || !path.is_dir() {
@@ -244,14 +244,14 @@ fn describe(text: &mut String, receipt: &ImportReceipt, dry_run: bool) {
         let _ = writeln!(
             text,
             "  {} skipped: no user text, for example tool calls",
-            counted(*skipped, "part", "parts")
+            counted(*skipped, "part")
         );
     }
-    text.push_str(&left_out(receipt.rejected_count, ("part", "parts"), &receipt.rejected));
+    text.push_str(&left_out(receipt.rejected_count, "part", &receipt.rejected));
 }
 
 fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String {
-    let drawers = counted(drawers, "drawer", "drawers");
+    let drawers = counted(drawers, "drawer");
     match dry_run {
         true => format!("{drawers}, nothing written"),
         false => format!("{drawers}, {created} new, {duplicates} existing"),
@@ -299,7 +299,7 @@ impl Screen {
             let percent = tenth * 10;
             self.output.progress(&format!(
                 "importing, {percent} %: {} from this file",
-                counted(drawers, "drawer", "drawers")
+                counted(drawers, "drawer")
             ));
         }
     }

@@ -14,13 +14,13 @@ use isolith_types::{DrawerPatch, Failure, Moment, NewDrawer};
 
 use crate::output::Output;
 use crate::session::Session;
-pub(crate) use import::ImportPlan;
+pub(crate) use import::MemoryImportPlan;
 pub(crate) use input::read_text;
 pub(crate) use list::ListPlan;
 
 /// A command on memory.
 pub(crate) enum MemoryCommand {
-    Import(ImportPlan),
+    Import(MemoryImportPlan),
     Drawers(DrawerCommand),
 }
 

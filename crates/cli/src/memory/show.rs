@@ -2,20 +2,19 @@
 
 use std::fmt::Write as _;
 
-use isolith_types::{Drawer, Moment, SimilarDrawer, Wing};
+use isolith_types::{Drawer, Moment, SimilarDrawer, Wing, counted};
 
 use crate::collection::excerpt;
 use crate::output::Paint;
 use crate::table::table;
 use crate::terminal::one_line;
-use crate::wording::counted;
 
 /// A page of drawers, one per line.
 pub(super) fn list(drawers: &[Drawer], total: u64, offset: u64, paint: &Paint) -> String {
     if drawers.is_empty() {
         return match total {
             0 => "no drawers\n".to_owned(),
-            total => format!("no more: {} in total\n", counted(total, "drawer", "drawers")),
+            total => format!("no more: {} in total\n", counted(total, "drawer")),
         };
     }
     let rows: Vec<Vec<String>> = drawers

@@ -6,7 +6,7 @@ mod step;
 
 use std::process::ExitCode;
 
-use isolith_setup::{Agent, Entry, Places};
+use isolith_setup::{Agent, BaseFolders, ServerEntry};
 use isolith_types::{Code, Failure};
 
 use crate::output::Output;
@@ -17,9 +17,9 @@ pub(crate) struct SetupPlan {
     /// The agents that were named; if none was, all that are found.
     pub(crate) agents: Vec<Agent>,
     /// Where agents keep their configuration.
-    pub(crate) places: Places,
+    pub(crate) folders: BaseFolders,
     /// How agents start the server.
-    pub(crate) entry: Entry,
+    pub(crate) entry: ServerEntry,
     /// Whether to remove the entry.
     pub(crate) undo: bool,
     /// Whether to only show the changes.

@@ -1,13 +1,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use isolith_setup::Action;
-use isolith_types::Failure;
+use isolith_setup::EntryAction;
+use isolith_types::{Failure, counted};
 use serde::Serialize;
 
 use super::step::AgentSetup;
 use crate::output::Paint;
-use crate::wording::counted;
 
 /// The JSON document of the command.
 #[derive(Serialize)]
@@ -31,7 +30,7 @@ pub(super) fn report(steps: &[AgentSetup], written: bool) -> Report<'_> {
         agent: step.agent.id(),
         path: &step.config.path,
         found: step.found,
-        action: step.action().map_or("failed", Action::id),
+        action: step.action().map_or("failed", EntryAction::id),
         diff: Some(step.diff()).filter(|diff| !diff.is_empty()),
         error: step.failure(),
     });
@@ -46,11 +45,11 @@ pub(super) fn preview(steps: &[AgentSetup], paint: &Paint) -> String {
         let what = match step.action() {
             None => format!("cannot edit {path}"),
             Some(_) if !step.found && step.diff().is_empty() => "not found".to_owned(),
-            Some(Action::Added) => format!("add to {path}"),
-            Some(Action::Updated) => format!("update in {path}"),
-            Some(Action::Removed) => format!("remove from {path}"),
-            Some(Action::Unchanged) => format!("already registered in {path}"),
-            Some(Action::None) => format!("not registered in {path}"),
+            Some(EntryAction::Added) => format!("add to {path}"),
+            Some(EntryAction::Updated) => format!("update in {path}"),
+            Some(EntryAction::Removed) => format!("remove from {path}"),
+            Some(EntryAction::Unchanged) => format!("already registered in {path}"),
+            Some(EntryAction::None) => format!("not registered in {path}"),
         };
         let _ = writeln!(text, "{}: {what}", paint.name(step.agent.name()));
         for line in step.diff().lines() {
@@ -68,7 +67,7 @@ pub(super) fn preview(steps: &[AgentSetup], paint: &Paint) -> String {
 /// A summary of what was done.
 pub(super) fn outcome(steps: &[AgentSetup], pending: bool, written: usize) -> String {
     if written > 0 {
-        let files = counted(written as u64, "file", "files");
+        let files = counted(written, "file");
         return format!("{files} written. Restart agents that are running.\n");
     }
     if steps.iter().any(|step| step.found) || pending {

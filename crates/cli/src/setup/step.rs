@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use isolith_setup::{Action, Agent, Change, Config, diff, register, unregister};
+use isolith_setup::{Agent, AgentConfig, ConfigChange, EntryAction, diff, register, unregister};
 use isolith_types::Failure;
 
 use super::SetupPlan;
@@ -9,14 +9,14 @@ use super::file::ConfigFile;
 /// The setup of one agent.
 pub(super) struct AgentSetup {
     pub(super) agent: Agent,
-    pub(super) config: Config,
+    pub(super) config: AgentConfig,
     /// Whether the agent seems to be installed.
     pub(super) found: bool,
     outcome: Result<Prepared, Failure>,
 }
 
 struct Prepared {
-    change: Change,
+    change: ConfigChange,
     /// The file as it was when the change was computed; `None` if there is nothing to do.
     file: Option<ConfigFile>,
     diff: String,
@@ -25,7 +25,7 @@ struct Prepared {
 impl AgentSetup {
     /// Determines the change. Writes nothing.
     pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Self {
-        let config = agent.config(&plan.places);
+        let config = agent.config(&plan.folders);
         let exists = |path: &Path| path.symlink_metadata().is_ok();
         let found = exists(&config.path) || exists(&config.folder);
         let wanted = found || !plan.agents.is_empty();
@@ -44,7 +44,7 @@ impl AgentSetup {
         let (Some(file), Some(text)) = (&prepared.file, &prepared.change.text) else {
             return false;
         };
-        let result = match prepared.change.leaves_nothing {
+        let result = match prepared.change.can_delete_file {
             true => file.remove_or_write(text),
             false => file.write(text),
         };
@@ -58,7 +58,7 @@ impl AgentSetup {
     }
 
     /// The kind of change, or `None` if it failed.
-    pub(super) fn action(&self) -> Option<Action> {
+    pub(super) fn action(&self) -> Option<EntryAction> {
         self.outcome.as_ref().ok().map(|prepared| prepared.change.action)
     }
 
@@ -74,12 +74,12 @@ impl AgentSetup {
 
 impl Prepared {
     fn nothing() -> Self {
-        let change = Change { action: Action::None, text: None, leaves_nothing: false };
+        let change = ConfigChange { action: EntryAction::None, text: None, can_delete_file: false };
         Self { change, file: None, diff: String::new() }
     }
 }
 
-fn prepare(config: &Config, plan: &SetupPlan) -> Result<Prepared, Failure> {
+fn prepare(config: &AgentConfig, plan: &SetupPlan) -> Result<Prepared, Failure> {
     let file = ConfigFile::read(&config.path)?;
     let change = match plan.undo {
         false => register(config.format, file.text(), &plan.entry),
@@ -92,7 +92,7 @@ fn prepare(config: &Config, plan: &SetupPlan) -> Result<Prepared, Failure> {
     })?;
     let Some(text) = &change.text else { return Ok(Prepared { change, ..Prepared::nothing() }) };
     file.check_writable()?;
-    let delete = change.leaves_nothing && file.is_deletable();
+    let delete = change.can_delete_file && file.is_deletable();
     let diff = diff(file.text().unwrap_or_default(), if delete { "" } else { text });
     Ok(Prepared { change, file: Some(file), diff })
 }

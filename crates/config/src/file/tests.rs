@@ -4,28 +4,28 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::layers::{Layers, Settings};
 
-fn user(text: &str) -> Result<Vec<Given>, ConfigError> {
+fn user(text: &str) -> Result<Vec<Setting>, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     fs::write(&path, text).unwrap();
     read_user_file(&path)
 }
 
-/// A project with this file.
-fn project(text: &str) -> (tempfile::TempDir, Result<Option<Project>, ConfigError>) {
+/// Creates a project with this configuration and reads it.
+fn project(text: &str) -> (tempfile::TempDir, Result<Option<ProjectFile>, ConfigError>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(PROJECT_FILE), text).unwrap();
-    let found = Project::find(folder.path());
+    let found = ProjectFile::find(folder.path());
     (folder, found)
 }
 
-fn resolve(users: &str, projects: &str) -> Settings {
-    let (_folder, project) = project(projects);
-    Layers::new(user(users).unwrap()).resolve(project.unwrap().as_ref())
+fn resolve(user_text: &str, project_text: &str) -> Settings {
+    let (_folder, project) = project(project_text);
+    Layers::new(user(user_text).unwrap()).resolve(project.unwrap().as_ref())
 }
 
 #[test]
-fn flags_take_precedence_over_variables_projects_and_users() {
+fn precedence_is_flag_variable_project_user() {
     let (folder, project) = project("[limits]\nresults = 20\nrows = 21\n");
     let project = project.unwrap().unwrap();
     let user = user("limits.results = 30\nlimits.rows = 31\n[server]\ntimeout = 32\n").unwrap();
@@ -39,7 +39,7 @@ fn flags_take_precedence_over_variables_projects_and_users() {
     assert_eq!(settings.number(Key::LimitsRows), Some(21));
     assert_eq!(settings.number(Key::ServerTimeout), Some(32));
     assert_eq!(settings.text(Key::ServerListen), None);
-    let origin = &settings.given(Key::LimitsRows).next().unwrap().origin;
+    let origin = &settings.get(Key::LimitsRows).next().unwrap().origin;
     let line = format!("{}:3", folder.path().join(PROJECT_FILE).display());
     assert_eq!((origin.kind(), origin.to_string()), ("project_file", line));
 
@@ -48,14 +48,14 @@ fn flags_take_precedence_over_variables_projects_and_users() {
 }
 
 #[test]
-fn ignored_paths_add_up() {
+fn ignored_paths_of_all_layers_apply() {
     let settings = resolve("index.ignore = [\"a\"]", "index.ignore = [\"b\", \"c\"]");
     assert_eq!(settings.list(Key::IndexIgnore), ["b", "c", "a"]);
 }
 
 #[test]
-fn a_project_only_lowers_the_size_of_files() {
-    let size = |users: &str, projects: &str| resolve(users, projects).max_file_size();
+fn a_project_can_only_lower_the_file_size() {
+    let size = |user: &str, project: &str| resolve(user, project).max_file_size();
     assert_eq!(size("", "index.max_file_size = \"2M\""), 1 << 20);
     assert_eq!(size("", "index.max_file_size = \"10K\""), 10 << 10);
     assert_eq!(size("index.max_file_size = \"4M\"", "index.max_file_size = \"2M\""), 2 << 20);
@@ -73,14 +73,14 @@ fn a_hostile_project_cannot_set_protected_settings() {
         forbidden.iter().map(|key| format!("{} = \"/evil\"\n", key.name())).collect();
     let (_folder, found) = project(&format!("{text}limits.results = 7\n"));
     let found = found.unwrap().unwrap();
-    assert_eq!(found.given().len(), 1);
+    assert_eq!(found.settings().len(), 1);
     for (line, key) in forbidden.iter().enumerate() {
         let warning = &found.warnings()[line];
-        let place = format!("{PROJECT_FILE}:{}: {:?}", line + 1, key.name());
-        assert!(warning.contains(&place), "{warning}");
+        let location = format!("{PROJECT_FILE}:{}: {:?}", line + 1, key.name());
+        assert!(warning.contains(&location), "{warning}");
     }
     let settings = Layers::default().resolve(Some(&found));
-    assert!(forbidden.iter().all(|key| settings.given(*key).next().is_none()));
+    assert!(forbidden.iter().all(|key| settings.get(*key).next().is_none()));
     assert_eq!(settings.number(Key::LimitsResults), Some(7));
 }
 
@@ -102,14 +102,14 @@ fn errors_name_file_line_and_key() {
         ("limits.results =\n", 1, ""),
     ] {
         let error = project(text).1.unwrap_err().to_string();
-        let place = format!("{PROJECT_FILE}:{line}: ");
-        assert!(error.contains(&place) && error.contains(key), "{text:?}: {error}");
+        let location = format!("{PROJECT_FILE}:{line}: ");
+        assert!(error.contains(&location) && error.contains(key), "{text:?}: {error}");
     }
-    assert!(user("limits.results = 101\n").is_ok(), "the user may set more than a project");
+    assert!(user("limits.results = 101\n").is_ok(), "the user can set more than a project");
 }
 
 #[test]
-fn variables_are_checked_too() {
+fn invalid_variables_are_refused() {
     let variable = |name: &str| (name == "ISOLITH_SERVER_TIMEOUT").then(|| "soon".into());
     let error = Layers::default().with_environment(variable).unwrap_err();
     assert!(error.to_string().starts_with("ISOLITH_SERVER_TIMEOUT: expected a number"), "{error}");
@@ -120,11 +120,11 @@ fn only_small_regular_files_of_the_project_are_read() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret");
     fs::write(&secret, "limits.results = 3").unwrap();
-    let refused = |why: &str, make: &dyn Fn(&Path)| {
+    let refused = |reason: &str, create: &dyn Fn(&Path)| {
         let folder = tempfile::tempdir().unwrap();
-        make(&folder.path().join(PROJECT_FILE));
-        let error = Project::find(folder.path()).unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
+        create(&folder.path().join(PROJECT_FILE));
+        let error = ProjectFile::find(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
         assert!(!error.contains("limits"), "{error}");
     };
     refused("it is a symbolic link", &|file| symlink(&secret, file).unwrap());
@@ -139,17 +139,17 @@ fn only_small_regular_files_of_the_project_are_read() {
 }
 
 #[test]
-fn the_nearest_project_counts() {
+fn the_nearest_project_is_used() {
     let (folder, _) = project("limits.results = 3");
     let deep = folder.path().join("a/b");
     fs::create_dir_all(&deep).unwrap();
-    assert_eq!(Project::find(&deep).unwrap().unwrap().folder(), folder.path());
+    assert_eq!(ProjectFile::find(&deep).unwrap().unwrap().folder(), folder.path());
     fs::create_dir(folder.path().join("a/.git")).unwrap();
-    assert_eq!(Project::find(&deep).unwrap(), None);
+    assert_eq!(ProjectFile::find(&deep).unwrap(), None);
 }
 
 #[test]
-fn paths_of_the_user_are_relative_to_the_file() {
+fn paths_in_the_users_file_are_relative_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     let real = folder.path().join("dotfiles.toml");

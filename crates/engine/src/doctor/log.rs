@@ -1,8 +1,8 @@
 //! Recovers acknowledged commits from a damaged log.
 
 use isolith_roles::{ProbeJob, ProbeReply};
-use isolith_store::{LogRecovery, Missing};
-use isolith_types::{Code, Failure};
+use isolith_store::{LogRecovery, MissingCommits};
+use isolith_types::{Code, Failure, counted};
 
 use super::Doctor;
 
@@ -37,11 +37,8 @@ impl Doctor {
 }
 
 fn describe(recovery: &LogRecovery) -> Vec<String> {
-    let Missing { from, to, recoverable_to, .. } = &recovery.missing;
-    let commits = |count: u64| match count {
-        1 => "1 acknowledged commit".to_owned(),
-        count => format!("{count} acknowledged commits"),
-    };
+    let MissingCommits { from, to, recoverable_to, .. } = &recovery.missing;
+    let commits = |count: u64| counted(count, "acknowledged commit");
     let Some(kept_as) = &recovery.kept_as else {
         return vec![format!(
             "{} (numbers {} to {}) cannot be had back as a whole, because pages of the log are \
@@ -82,7 +79,7 @@ mod tests {
 
     fn messages(recoverable: (u64, u64), kept: bool) -> String {
         let at = |(commits, change)| Progress { commits, change };
-        let missing = Missing {
+        let missing = MissingCommits {
             from: at((5, 11)),
             to: at((7, 20)),
             stops_at: None,

@@ -15,16 +15,16 @@ use isolate::{
     PoolSettings, RetryPolicy, Supervised,
 };
 use isolith_roles::{
-    Check, Cure, Finding, Health, Probe, ProbeJob, ProbeReply, StoreSettings, bytes_below, locks,
+    Check, Finding, Health, Probe, ProbeJob, ProbeReply, Repair, StoreSettings, bytes_below, locks,
 };
 use isolith_store::{Durability, StoreFolder, write_lock_holder};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use tokio::task::JoinSet;
 
 use crate::failure::of_call;
 use crate::open::{CRASH_REPORTS, Engine, EngineOptions};
-use crate::status::{Asked, RunFolder};
-use crate::trust::{Missing, StorePlace};
+use crate::status::{FrontReply, RunFolder};
+use crate::trust::{IfMissing, StorePlace};
 pub use jobs::QuarantinedJob;
 pub use report::{CheckReport, DoctorReport};
 
@@ -76,7 +76,7 @@ impl Doctor {
     ) -> Result<Self, Failure> {
         let engine_options =
             EngineOptions { program: options.program.clone(), ..EngineOptions::default() };
-        let (folder, engine) = match place.admit(Missing::Refuse) {
+        let (folder, engine) = match place.admit(IfMissing::Refuse) {
             Ok(folder) => (folder, Engine::open(place, engine_options).ok()),
             Err(failure) if place.needs_seal() || refuses(&failure) => return Err(failure),
             // The checks will find any other problem.
@@ -135,7 +135,7 @@ impl Doctor {
         {
             match engine.remove_expired().await {
                 0 => {}
-                keys => repaired.push(format!("removed {keys} expired keys and loads")),
+                removed => repaired.push(format!("removed {}", counted(removed, "expired entry"))),
             }
             // A failure is reported by the command that needs the index.
             for folder in engine.removed_worktrees().await.unwrap_or_default() {
@@ -154,7 +154,7 @@ impl Doctor {
         }
     }
 
-    async fn examine(&self) -> Vec<Examined> {
+    async fn examine(&self) -> Vec<CheckOutcome> {
         let bytes = bytes_below(self.folder.path());
         let mut all = Vec::new();
         for check in Check::ALL {
@@ -175,18 +175,18 @@ impl Doctor {
     async fn check(&self, check: Check, deadline: Duration) -> Finding {
         let job = ProbeJob::Check { check, full: self.options.full };
         match self.probe(job, deadline).await {
-            Ok(ProbeReply::Found(finding)) => finding,
+            Ok(ProbeReply::Checked(finding)) => finding,
             Ok(_) => Finding::new(Health::Failed, "unexpected reply from the probe"),
             Err(failure) => Finding::new(Health::Failed, failure.message),
         }
     }
 
-    fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> Examined {
-        let Finding { status, detail, cures } = finding;
+    fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> CheckOutcome {
+        let Finding { status, detail, repairs } = finding;
         let seconds = started.elapsed().as_secs_f64();
         let report = CheckReport { name, status, detail, seconds };
         (self.on_check)(&report);
-        Examined { report, cures }
+        CheckOutcome { report, repairs }
     }
 
     async fn probe(&self, job: ProbeJob, deadline: Duration) -> Result<ProbeReply, Failure> {
@@ -211,13 +211,14 @@ impl Doctor {
             return Vec::new();
         }
         let mut done = match self.probe(ProbeJob::EnforceLimits, MIN_DEADLINE).await {
-            Ok(ProbeReply::Mended(done)) => done,
+            Ok(ProbeReply::Repaired(done)) => done,
             // The check of expired data will report it.
             _ => Vec::new(),
         };
         let (_, removed) = self.check_fronts().await;
         if removed > 0 {
-            done.push(format!("removed {removed} sockets of processes that are gone"));
+            let sockets = counted(removed, "unused socket");
+            done.push(format!("removed {sockets} of processes that are gone"));
         }
         done
     }
@@ -237,14 +238,15 @@ impl Doctor {
         let (mut answering, mut silent, mut dead) = (Vec::new(), Vec::new(), 0);
         for (asked, name) in asking.join_all().await {
             match asked {
-                Asked::Answered(front) => answering.push(front.pid.to_string()),
-                Asked::Silent => silent.push(name),
-                Asked::Dead => dead += 1,
+                FrontReply::Answered(front) => answering.push(front.pid.to_string()),
+                FrontReply::Silent => silent.push(name),
+                FrontReply::Dead => dead += 1,
             }
         }
         let finding = if !silent.is_empty() {
             let names = silent.join(", ");
-            Finding::new(Health::Warn, format!("{} fronts do not answer: {names}", silent.len()))
+            let processes = counted(silent.len(), "process");
+            Finding::new(Health::Warn, format!("no answer from {processes}: {names}"))
         } else if answering.is_empty() {
             Finding::new(Health::Ok, "no process has the store open for long")
         } else {
@@ -255,9 +257,9 @@ impl Doctor {
 }
 
 /// A check's report and the repairs that it suggests.
-struct Examined {
+struct CheckOutcome {
     report: CheckReport,
-    cures: Vec<Cure>,
+    repairs: Vec<Repair>,
 }
 
 /// Whether a store must not even be checked.

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use isolate::Role;
 use isolith_protocol::{Damage, ForgetPoison, Recount, Searched, SegmentsOf, Tidy};
-use isolith_roles::{Cure, ProbeJob, ProbeReply, Rebuild, StoreReader};
+use isolith_roles::{CollectionRebuild, ProbeJob, ProbeReply, Repair, StoreReader};
 use isolith_store::{Loss, SalvageReport};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 use super::log::AfterLog;
-use super::{Doctor, Examined, MIN_DEADLINE, permissions};
+use super::{CheckOutcome, Doctor, MIN_DEADLINE, permissions};
 use crate::open::{Engine, no_store};
 
 /// How long to wait for another process's builder.
@@ -30,23 +30,23 @@ struct RepairPlan {
     salvage: bool,
     recount: bool,
     leftovers: bool,
-    rebuilds: Vec<Rebuild>,
+    rebuilds: Vec<CollectionRebuild>,
     /// Damaged graph segments, if the graph needs a new one.
     graph: Option<Vec<Damage>>,
 }
 
 impl RepairPlan {
-    fn of(found: &[Examined]) -> Self {
+    fn of(found: &[CheckOutcome]) -> Self {
         let mut plan = Self::default();
-        for cure in found.iter().flat_map(|examined| &examined.cures) {
-            match cure {
-                Cure::Permissions => plan.permissions = true,
-                Cure::RecoverLog => plan.recover_log = true,
-                Cure::Salvage => plan.salvage = true,
-                Cure::Recount => plan.recount = true,
-                Cure::Leftovers => plan.leftovers = true,
-                Cure::Rebuild(rebuild) => plan.add(rebuild),
-                Cure::RebuildGraph(damaged) => {
+        for repair in found.iter().flat_map(|examined| &examined.repairs) {
+            match repair {
+                Repair::Permissions => plan.permissions = true,
+                Repair::RecoverLog => plan.recover_log = true,
+                Repair::Salvage => plan.salvage = true,
+                Repair::Recount => plan.recount = true,
+                Repair::Leftovers => plan.leftovers = true,
+                Repair::RebuildCollection(rebuild) => plan.add(rebuild),
+                Repair::RebuildGraph(damaged) => {
                     plan.graph.get_or_insert_default().extend(damaged.iter().cloned());
                 }
             }
@@ -55,7 +55,7 @@ impl RepairPlan {
     }
 
     /// Merges requests: several checks may blame different files of one collection.
-    fn add(&mut self, rebuild: &Rebuild) {
+    fn add(&mut self, rebuild: &CollectionRebuild) {
         match self.rebuilds.iter_mut().find(|known| known.id == rebuild.id) {
             None => self.rebuilds.push(rebuild.clone()),
             Some(known) => {
@@ -74,7 +74,7 @@ impl Doctor {
     /// returns the first failure.
     pub(super) async fn repair(
         &self,
-        found: &[Examined],
+        found: &[CheckOutcome],
         done: &mut Vec<String>,
         lost: &mut Vec<Loss>,
     ) -> Result<(), Failure> {
@@ -130,7 +130,7 @@ impl Doctor {
 
     async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
         match self.probe(job, MIN_DEADLINE).await? {
-            ProbeReply::Mended(mended) => done.extend(mended),
+            ProbeReply::Repaired(mended) => done.extend(mended),
             _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
         }
         Ok(())
@@ -167,7 +167,11 @@ impl Doctor {
         self.rebuild_graph(done).await
     }
 
-    async fn rebuild(&self, rebuild: &Rebuild, done: &mut Vec<String>) -> Result<(), Failure> {
+    async fn rebuild(
+        &self,
+        rebuild: &CollectionRebuild,
+        done: &mut Vec<String>,
+    ) -> Result<(), Failure> {
         let searched = Searched {
             collection: rebuild.id,
             generation: rebuild.generation,
@@ -189,8 +193,8 @@ impl Doctor {
             };
             // No new generation: another process is building, or was faster.
             if folded.generation.is_some() {
-                let rows = folded.rows;
-                done.push(format!("rebuilt the segments of {collection} from {rows} records"));
+                let records = counted(folded.rows, "record");
+                done.push(format!("rebuilt the segments of {collection} from {records}"));
                 return Ok(());
             }
             wait_for_builder(started, collection).await?;
@@ -202,7 +206,8 @@ impl Doctor {
         loop {
             let built = self.engine()?.rebuild_graph().await?;
             if built.rows > 0 {
-                done.push(format!("rebuilt the segment of the graph from {} edges", built.rows));
+                let edges = counted(built.rows, "edge");
+                done.push(format!("rebuilt the segment of the graph from {edges}"));
             }
             // A graph that has changed in the meantime, or is small, needs no segment.
             if !built.busy {
@@ -264,10 +269,12 @@ async fn wait_for_builder(started: Instant, whose: &str) -> Result<(), Failure> 
 /// Describes the result of a salvage.
 fn describe(report: &SalvageReport) -> Vec<String> {
     let SalvageReport { collections, records, facts, lost, kept_as, report, .. } = report;
-    let facts = if *facts > 0 { format!(" and {facts} facts") } else { String::new() };
+    let facts =
+        if *facts > 0 { format!(" and {}", counted(*facts, "fact")) } else { String::new() };
     let mut messages = vec![format!(
-        "saved {records} records in {collections} collections{facts} into a new truth; the damaged \
-         one is {}",
+        "saved {} in {}{facts} into a new truth; the damaged one is {}",
+        counted(*records, "record"),
+        counted(*collections, "collection"),
         kept_as.display()
     )];
     messages.extend(lost.iter().map(|loss| loss.in_words(MAX_LISTED_IDS)));

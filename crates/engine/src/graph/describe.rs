@@ -1,4 +1,4 @@
-//! Symbols and how they were reached, in words.
+//! Describes symbols, and how they were reached, in one line each.
 
 use std::fmt::Write as _;
 
@@ -15,15 +15,15 @@ pub enum Side {
 }
 
 impl Symbol {
-    /// On a line: where it is, and what it is called.
-    pub fn told(&self) -> String {
+    /// Its location and qualified name; for a file, its path.
+    pub fn describe(&self) -> String {
         match self.is_file() {
             true => self.path.clone(),
             false => format!("{}  {}", self.place(), self.qualified_name),
         }
     }
 
-    /// Where it is: a path, and a line if it has one.
+    /// Its path, with the line if it has one.
     pub fn place(&self) -> String {
         match self.line {
             Some(line) => format!("{}:{line}", self.path),
@@ -33,20 +33,20 @@ impl Symbol {
 }
 
 impl Reached {
-    /// On a line: where it is, what it is called, and how it was reached.
-    pub fn told(&self, side: Side) -> String {
-        // A file in which an edge begins has no line but that of the edge.
+    /// Its location, its qualified name and the edge that led to it.
+    pub fn describe(&self, side: Side) -> String {
+        // A file has no line of its own; the edge that starts in it has one.
         let place = match (self.symbol.is_file() && side == Side::Before, self.via_line) {
             (true, Some(line)) => format!("{}:{line}", self.symbol.path),
-            _ => self.symbol.told(),
+            _ => self.symbol.describe(),
         };
-        format!("{place}  ({})", self.how(side))
+        format!("{place}  ({})", self.edge(side))
     }
 
-    fn how(&self, side: Side) -> String {
+    fn edge(&self, side: Side) -> String {
         let (active, passive) = match self.kind.as_str() {
             "CALLS" => ("calls", "called"),
-            "REFERENCES" => ("names", "named"),
+            "REFERENCES" => ("references", "referenced"),
             "INHERITS" => ("inherits", "inherited"),
             "IMPLEMENTS" => ("implements", "implemented"),
             "IMPORTS" => ("imports", "imported"),

@@ -1,19 +1,19 @@
-//! How symbols are called by people.
+//! Names by which callers refer to symbols.
 
-/// What somebody calls a symbol.
+/// A name that a caller gave for a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
-    /// The path of its file, or the end of it.
+pub(super) struct SymbolName {
+    /// The path of its file, or the last part of that path.
     pub(super) path: Option<String>,
-    /// Its name with names around it, as many as are said, joined by dots.
+    /// Its name, possibly qualified, with dots as separators.
     pub(super) name: Option<String>,
     /// A line in it.
     pub(super) line: Option<u32>,
 }
 
-impl Name {
-    /// Understands a name, `Type.name`, `Type::name`, a path, `path#Name` and `path:line`.
-    pub(super) fn of(text: &str) -> Self {
+impl SymbolName {
+    /// Parses a name, `Type.name`, `Type::name`, a path, `path#Name` and `path:line`.
+    pub(super) fn parse(text: &str) -> Self {
         let text = text.strip_prefix("./").unwrap_or(text);
         if let Some((path, name)) = text.split_once('#').filter(|(path, _)| !path.is_empty()) {
             return Self { path: Some(path.to_owned()), name: Some(dotted(name)), line: None };
@@ -30,59 +30,58 @@ impl Name {
         Self { path: None, name: Some(dotted(text)), line: None }
     }
 
-    /// The last part of it, by which it is looked for: what the symbol itself, or the file,
-    /// is called.
+    /// Its last part, which the graph is searched for: the symbol's own name, or the file's.
     pub(super) fn last(&self) -> &str {
         match (&self.name, &self.path) {
-            // What a file is called has dots in it.
+            // Only symbols are qualified by dots; the name of a file contains one.
             (Some(name), _) => name.rsplit('.').next().unwrap_or(name),
             (None, Some(path)) => path.rsplit('/').next().unwrap_or(path),
             (None, None) => "",
         }
     }
 
-    /// Whether a symbol has this name.
-    pub(super) fn fits(&self, qualified_name: &str, path: &str, is_file: bool) -> bool {
-        let path_fits = self.path.as_ref().is_none_or(|asked| ends_with(path, '/', asked));
-        let name_fits = match &self.name {
+    /// Whether a symbol matches this name.
+    pub(super) fn matches(&self, qualified_name: &str, path: &str, is_file: bool) -> bool {
+        let path_matches = self.path.as_ref().is_none_or(|asked| ends_with(path, '/', asked));
+        let name_matches = match &self.name {
             Some(asked) if is_file => self.path.is_none() && ends_with(path, '/', asked),
             Some(asked) => ends_with(qualified_name, '.', asked),
             None => is_file,
         };
-        path_fits && name_fits
+        path_matches && name_matches
     }
 }
 
-/// Names that are somewhat like another, the likest first.
-pub(super) fn alike(asked: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
-    const MOST: usize = 5;
+/// Names similar to the given one, the most similar first.
+pub(super) fn similar_names(asked: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+    const MAX_NAMES: usize = 5;
     let asked = asked.to_lowercase();
-    let reach = (asked.chars().count() / 3).clamp(1, 4);
+    let max_distance = (asked.chars().count() / 3).clamp(1, 4);
     let mut found: Vec<(usize, String)> = names
         .into_iter()
         .filter_map(|name| {
             let lower = name.to_lowercase();
-            let away = distance(&asked, &lower);
+            let distance = edit_distance(&asked, &lower);
             let within = lower.contains(&asked) && asked.len() > 2;
-            (away <= reach || within).then_some((away, name))
+            (distance <= max_distance || within).then_some((distance, name))
         })
         .collect();
     found.sort();
     found.dedup();
-    found.into_iter().take(MOST).map(|(_, name)| name).collect()
+    found.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
 }
 
 fn dotted(name: &str) -> String {
     name.replace("::", ".").trim_end_matches("()").to_owned()
 }
 
-/// Whether a whole ends with these parts.
+/// Whether `whole` ends with `parts`, at a separator.
 fn ends_with(whole: &str, separator: char, parts: &str) -> bool {
     whole.strip_suffix(parts).is_some_and(|rest| rest.is_empty() || rest.ends_with(separator))
 }
 
-/// How many letters have to be added, dropped or changed.
-fn distance(left: &str, right: &str) -> usize {
+/// The Levenshtein distance.
+fn edit_distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (at, letter) in left.chars().enumerate() {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood() {
+    fn names_are_parsed() {
         for (text, path, name, line) in [
             ("open", None, Some("open"), None),
             ("Store.open", None, Some("Store.open"), None),
@@ -115,13 +114,13 @@ mod tests {
             ("a::12", None, Some("a.12"), None),
         ] {
             let owned = |text: Option<&str>| text.map(str::to_owned);
-            let expected = Name { path: owned(path), name: owned(name), line };
-            assert_eq!(Name::of(text), expected, "{text}");
+            let expected = SymbolName { path: owned(path), name: owned(name), line };
+            assert_eq!(SymbolName::parse(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn symbols_are_called_by_the_end_of_their_names() {
+    fn the_last_parts_of_a_name_match() {
         for (text, qualified, path, is_file, expected) in [
             ("open", "Store.open", "src/a.py", false, true),
             ("pen", "Store.open", "src/a.py", false, false),
@@ -132,15 +131,19 @@ mod tests {
             ("src/a.py", "src/a.py", "src/a.py", true, true),
             ("src/a.py", "Store.open", "src/a.py", false, false),
         ] {
-            assert_eq!(Name::of(text).fits(qualified, path, is_file), expected, "{text}");
+            assert_eq!(
+                SymbolName::parse(text).matches(qualified, path, is_file),
+                expected,
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn names_that_are_alike_are_found() {
+    fn similar_names_are_suggested() {
         let names = ["connect", "Connection", "close", "parse"].map(str::to_owned);
-        assert_eq!(alike("conect", names.clone()), ["connect"]);
-        assert_eq!(alike("connec", names.clone()), ["connect", "Connection"]);
-        assert!(alike("zebra", names).is_empty());
+        assert_eq!(similar_names("conect", names.clone()), ["connect"]);
+        assert_eq!(similar_names("connec", names.clone()), ["connect", "Connection"]);
+        assert!(similar_names("zebra", names).is_empty());
     }
 }

@@ -1,5 +1,4 @@
-//! Questions about all of the code: circles of imports, what everybody uses, and how much of
-//! everything there is.
+//! Queries about the whole code: import cycles, hotspots, and counts of nodes and edges.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,102 +6,102 @@ use isolith_graph::Datum;
 use isolith_types::Failure;
 use serde::Serialize;
 
-use super::rings::{Links, components, shortest_ring};
+use super::cycles::{Links, shortest_cycle, strongly_connected};
 use super::row::{Symbol, certainties};
 use super::walk::Listed;
 use crate::open::Engine;
 
-/// Whatever is at the end of one of these is used.
+/// Edges whose target counts as used.
 pub(super) const USES: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS|TESTS";
 
 /// Files that import each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportCycle {
-    /// All files that lead to each other, by path.
+    /// All files that import each other directly or indirectly, by path.
     pub files: Vec<String>,
-    /// A shortest circle among them.
+    /// A shortest cycle among them.
     pub ring: Vec<FileImport>,
 }
 
 /// A file that imports another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileImport {
-    /// The one that imports.
+    /// The importing file.
     pub from: String,
-    /// The one that is imported.
+    /// The imported file.
     pub to: String,
     /// The line of the import.
     pub line: Option<u32>,
 }
 
-/// A symbol that much depends on.
+/// A symbol with many edges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hotspot {
-    /// What it is.
+    /// The symbol.
     #[serde(flatten)]
     pub symbol: Symbol,
-    /// How many edges were counted.
+    /// The number of its edges.
     pub count: u64,
 }
 
-/// What makes a hotspot.
+/// Which edges of a symbol are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HotBy {
-    /// How many call it.
+    /// Calls of it.
     Callers,
-    /// How many it calls.
+    /// Calls that it makes.
     Callees,
-    /// All that it has to do with.
+    /// All edges.
     Links,
 }
 
-/// How much is in the graph.
+/// The size of the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GraphSize {
-    /// All nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// All edges.
+    /// The number of edges.
     pub edges: u64,
     /// Nodes by label.
-    pub labels: Vec<Kinds>,
+    pub labels: Vec<LabelCount>,
     /// Edges by type and certainty.
-    pub types: Vec<Ties>,
+    pub types: Vec<EdgeCount>,
 }
 
 /// Nodes with the same label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kinds {
+pub struct LabelCount {
     /// The label; none for nodes without one.
     pub label: Option<String>,
     /// How many.
     pub count: u64,
 }
 
-/// Edges of the same type that are equally sure.
+/// Edges of the same type and certainty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ties {
+pub struct EdgeCount {
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How sure; none for edges that do not say.
+    /// The certainty; none for edges without one.
     pub certainty: Option<String>,
     /// How many.
     pub count: u64,
 }
 
 impl Engine {
-    /// Files that import each other in circles, the smallest circles first. Imports of types
-    /// alone make none: they are gone when the program runs.
+    /// Import cycles, the smallest first. Imports of types alone do not count: they do not
+    /// exist when the program runs.
     ///
     /// # Errors
-    /// `not_found` if no code is indexed, or what keeps the store from being read.
+    /// `not_found` if no code is indexed, or an error of the store.
     pub async fn import_cycles(
         &self,
         candidates: bool,
         limit: usize,
     ) -> Result<Listed<ImportCycle>, Failure> {
-        self.need_code().await?;
+        self.require_code().await?;
         let (restricted, roots) = self.in_roots_here("a:File").await?;
         let query = format!(
             "{restricted}MATCH (a:File)-[r:IMPORTS]->(b:File) \
@@ -116,20 +115,20 @@ impl Engine {
             let (to, to_path) = (row.number(), row.text().unwrap_or_default());
             imports.add((from, from_path), (to, to_path), row.line());
         }
-        Ok(Listed::cut(imports.cycles(), limit, false))
+        Ok(Listed::truncated(imports.cycles(), limit, false))
     }
 
-    /// What has most to do with the rest of the code, the most first.
+    /// The symbols with the most edges.
     ///
     /// # Errors
-    /// `not_found` if no code is indexed, or what keeps the store from being read.
+    /// `not_found` if no code is indexed, or an error of the store.
     pub async fn hotspots(
         &self,
         by: HotBy,
         candidates: bool,
         limit: usize,
     ) -> Result<Vec<Hotspot>, Failure> {
-        self.need_code().await?;
+        self.require_code().await?;
         let pattern = match by {
             HotBy::Callers => "(n)<-[r:CALLS]-()".to_owned(),
             HotBy::Callees => "(n)-[r:CALLS]->()".to_owned(),
@@ -145,19 +144,19 @@ impl Engine {
         let parameters =
             [("certainties", certainties(candidates)), ("most", most), ("roots", roots)];
         let rows = self.rows(query, parameters).await?;
-        let hotspot = |mut row: super::row::Row| {
+        let hotspot = |mut row: super::row::RowCells| {
             let symbol = row.symbol()?;
             Some(Hotspot { symbol, count: u64::try_from(row.number()).unwrap_or(0) })
         };
         Ok(rows.into_iter().filter_map(hotspot).collect())
     }
 
-    /// How many nodes and edges of which kinds there are, the most first.
+    /// Counts nodes by label and edges by type, the most frequent first.
     ///
     /// # Errors
-    /// What keeps the store from being read.
+    /// Errors of the store.
     pub async fn graph_size(&self) -> Result<GraphSize, Failure> {
-        let count = |row: &mut super::row::Row| u64::try_from(row.number()).unwrap_or(0);
+        let count = |row: &mut super::row::RowCells| u64::try_from(row.number()).unwrap_or(0);
         let mut size = GraphSize { nodes: 0, edges: 0, labels: Vec::new(), types: Vec::new() };
         for mut row in self.rows("MATCH (n) RETURN count(n)", []).await? {
             size.nodes = count(&mut row);
@@ -166,13 +165,13 @@ impl Engine {
                       CASE WHEN size(labels) = 0 THEN [null] ELSE labels END AS label \
                       RETURN label, count(*) AS count ORDER BY count DESC, label";
         for mut row in self.rows(labels, []).await? {
-            size.labels.push(Kinds { label: row.text(), count: count(&mut row) });
+            size.labels.push(LabelCount { label: row.text(), count: count(&mut row) });
         }
         let types = "MATCH ()-[r]->() RETURN type(r) AS type, r.certainty AS certainty, \
                      count(*) AS count ORDER BY count DESC, type, certainty";
         for mut row in self.rows(types, []).await? {
             let (kind, certainty) = (row.text().unwrap_or_default(), row.text());
-            size.types.push(Ties { kind, certainty, count: count(&mut row) });
+            size.types.push(EdgeCount { kind, certainty, count: count(&mut row) });
         }
         size.edges = size.types.iter().map(|it| it.count).sum();
         Ok(size)
@@ -198,10 +197,10 @@ impl Imports {
 
     fn cycles(&self) -> Vec<ImportCycle> {
         let path = |number: &i64| self.paths.get(number).cloned().unwrap_or_default();
-        let mut cycles: Vec<ImportCycle> = components(&self.links)
+        let mut cycles: Vec<ImportCycle> = strongly_connected(&self.links)
             .iter()
             .map(|component| {
-                let mut ring = shortest_ring(component, &self.links);
+                let mut ring = shortest_cycle(component, &self.links);
                 let first = (0..ring.len()).min_by_key(|at| path(&ring[*at]));
                 ring.rotate_left(first.unwrap_or(0));
                 let next = ring.iter().cycle().skip(1);
@@ -225,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_name_files_and_the_lines_of_a_ring() {
+    fn cycles_list_their_files_and_the_lines_of_a_shortest_cycle() {
         let mut imports = Imports::default();
         let file = |number: i64, path: &str| (number, path.to_owned());
         imports.add(file(1, "b.py"), file(2, "a.py"), Some(3));

@@ -1,5 +1,5 @@
-//! Answers in pages: one job computes all of it. The first rows come with its reply; the rest
-//! goes into a file as it arrives, and is never in memory as a whole.
+//! Answers in pages. One job computes the whole answer; its first rows come with the reply, the
+//! others go into a file as they arrive and are never in memory as a whole.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,35 +8,35 @@ use isolith_graph::Stats;
 use isolith_protocol::{CypherQuery, GraphAnswer, Key};
 use isolith_types::{Code, Failure};
 
-use super::Ran;
-use super::spool::{Place, Row, Spool, Spools, cut};
+use super::QueryOutcome;
+use super::spool::{GraphRow, Spool, SpoolPosition, Spools, first_page};
 use crate::open::Engine;
 
-/// How much a page takes. It has one row at least.
+/// The maximum size of a page, which has at least one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize {
-    /// The most rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// The most bytes, of rows as the store sends them.
+    /// Maximum number of bytes, of rows as the store encodes them.
     pub bytes: usize,
 }
 
-/// A part of an answer.
+/// A page of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphPage {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// Some rows.
-    pub rows: Vec<Row>,
-    /// What was changed; only the first page has it.
+    /// The rows.
+    pub rows: Vec<GraphRow>,
+    /// What was changed; on the first page only.
     pub stats: Stats,
-    /// Why it took longer than it should; only the first page has it.
+    /// Why the query was slower than it should be; on the first page only.
     pub degraded: Option<String>,
-    /// What to ask for the next page with, if there is one.
+    /// The token of the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// An answer, row by row. It holds a page at a time.
+/// An answer, row by row. Holds one page at a time.
 #[derive(Debug)]
 pub struct GraphCursor {
     engine: Engine,
@@ -44,35 +44,35 @@ pub struct GraphCursor {
     is_write: bool,
     stats: Stats,
     degraded: Option<String>,
-    rows: std::vec::IntoIter<Row>,
+    rows: std::vec::IntoIter<GraphRow>,
     source: Source,
 }
 
-/// Where a cursor has its rows from.
+/// Where a cursor's rows come from.
 #[derive(Debug)]
 enum Source {
-    /// The reply itself, and how far it was read.
+    /// The reply, and the position in it.
     Reply(GraphAnswer, usize),
-    /// A file: what to ask for its beginning with, and for what was not read yet.
+    /// A file: the tokens of its first page and of the next page.
     File { start: String, next: Option<String> },
 }
 
-/// The pages of a cursor.
+/// The size of a cursor's pages.
 const CURSOR_PAGES: PageSize = PageSize { rows: 1_000, bytes: 1 << 20 };
 
 impl Engine {
-    /// Runs a query, as [`Engine::cypher`] does: the first page of its answer.
+    /// Runs a query like [`Engine::cypher`] and returns the first page of its answer.
     ///
     /// # Errors
-    /// As there; or that the rest cannot be kept.
+    /// As [`Engine::cypher`], or if the other pages cannot be stored.
     pub async fn cypher_page(
         &self,
         query: CypherQuery,
         key: Option<Key>,
         size: PageSize,
     ) -> Result<GraphPage, Failure> {
-        let Ran { answer, rest, .. } = self.cypher_apart(query, key).await?;
-        let (rows, taken) = cut(answer.row_bytes(), size);
+        let QueryOutcome { answer, rest, .. } = self.run_cypher(query, key).await?;
+        let (rows, taken) = first_page(answer.row_bytes(), size);
         let (columns, stats) = (answer.columns.clone(), answer.stats);
         let degraded = answer.degraded.clone();
         if taken == answer.row_bytes().len() && rest.is_none() {
@@ -81,36 +81,38 @@ impl Engine {
         let names = columns.clone();
         let written = blocking(move || Spool::write(names, &answer.row_bytes()[taken..], rest));
         let spool = self.inner.spools.keep(written.await?, Instant::now());
-        forget_in_time(&self.inner.spools, spool);
-        let next = Some(self.inner.spools.token(Place { spool, at: 0 })?);
+        close_when_expired(&self.inner.spools, spool);
+        let next = Some(self.inner.spools.token(SpoolPosition { spool, at: 0 })?);
         Ok(GraphPage { columns, rows, stats, degraded, next })
     }
 
-    /// The page that `token` names. Asked again, it is the same.
+    /// The page that `token` identifies. Asking again returns the same page.
     ///
     /// # Errors
-    /// `cursor_expired` for a token that was not used for five minutes, that another
-    /// engine gave, or nobody.
+    /// `cursor_expired` for a token that was not used for five minutes, or that this engine
+    /// did not issue.
     pub async fn next_page(&self, token: &str, size: PageSize) -> Result<GraphPage, Failure> {
         let spools = &self.inner.spools;
-        let Some(Place { spool: number, at }) = spools.place(token)? else { return Err(expired()) };
+        let Some(SpoolPosition { spool: number, at }) = spools.position(token)? else {
+            return Err(expired());
+        };
         let spool = spools.find(number, Instant::now()).ok_or_else(expired)?;
         let columns = spool.columns.clone();
         let (rows, next) = blocking(move || spool.read(at, size)).await?;
-        let next = next.map(|at| spools.token(Place { spool: number, at })).transpose()?;
+        let next = next.map(|at| spools.token(SpoolPosition { spool: number, at })).transpose()?;
         Ok(GraphPage { columns, rows, stats: Stats::default(), degraded: None, next })
     }
 
-    /// Runs a query, as [`Engine::cypher`] does, for a caller who wants row after row.
+    /// Runs a query like [`Engine::cypher`] and returns its answer row by row.
     ///
     /// # Errors
-    /// As there; or that the rest cannot be kept.
+    /// As [`Engine::cypher`], or if the rows cannot be stored.
     pub async fn cypher_rows(
         &self,
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<GraphCursor, Failure> {
-        let Ran { mut answer, rest, is_write } = self.cypher_apart(query, key).await?;
+        let QueryOutcome { mut answer, rest, is_write } = self.run_cypher(query, key).await?;
         let (columns, stats) = (std::mem::take(&mut answer.columns), answer.stats);
         let degraded = answer.degraded.take();
         let source = match rest {
@@ -119,8 +121,8 @@ impl Engine {
                 let names = columns.clone();
                 let write = move || Spool::write(names, answer.row_bytes(), Some(rest));
                 let spool = self.inner.spools.keep(blocking(write).await?, Instant::now());
-                forget_in_time(&self.inner.spools, spool);
-                let start = self.inner.spools.token(Place { spool, at: 0 })?;
+                close_when_expired(&self.inner.spools, spool);
+                let start = self.inner.spools.token(SpoolPosition { spool, at: 0 })?;
                 Source::File { next: Some(start.clone()), start }
             }
         };
@@ -135,7 +137,7 @@ impl GraphCursor {
         &self.columns
     }
 
-    /// Whether the query is one that changes the graph, even if it found nothing to change.
+    /// Whether the query is a write, even if it changed nothing.
     pub fn is_write(&self) -> bool {
         self.is_write
     }
@@ -145,7 +147,7 @@ impl GraphCursor {
         &self.stats
     }
 
-    /// Why it took longer than it should.
+    /// Why the query was slower than it should be.
     pub fn degraded(&self) -> Option<&str> {
         self.degraded.as_deref()
     }
@@ -159,17 +161,17 @@ impl GraphCursor {
             }
     }
 
-    /// The next row; none after the last.
+    /// The next row; `None` after the last.
     ///
     /// # Errors
-    /// `cursor_expired` if nobody asked for five minutes.
-    pub async fn get_next(&mut self) -> Result<Option<Row>, Failure> {
+    /// `cursor_expired` if no row was asked for during five minutes.
+    pub async fn get_next(&mut self) -> Result<Option<GraphRow>, Failure> {
         if let Some(row) = self.rows.next() {
             return Ok(Some(row));
         }
         let rows = match &mut self.source {
             Source::Reply(answer, at) => {
-                let (rows, taken) = cut(&answer.row_bytes()[*at..], CURSOR_PAGES);
+                let (rows, taken) = first_page(&answer.row_bytes()[*at..], CURSOR_PAGES);
                 *at += taken;
                 rows
             }
@@ -195,18 +197,18 @@ impl GraphCursor {
     }
 }
 
-/// Closes a file when nobody has asked for it for long enough.
-fn forget_in_time(spools: &Arc<Spools>, number: u64) {
+/// Closes the file once it has expired.
+fn close_when_expired(spools: &Arc<Spools>, number: u64) {
     let spools = Arc::downgrade(spools);
     tokio::spawn(async move {
-        let left = || spools.upgrade()?.left(number, Instant::now());
-        while let Some(left) = left() {
+        let remaining = || spools.upgrade()?.remaining(number, Instant::now());
+        while let Some(left) = remaining() {
             tokio::time::sleep(left).await;
         }
     });
 }
 
-/// Disks take their time, and others are to be answered meanwhile.
+/// Runs disk access on another thread, so that the runtime keeps answering.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -216,6 +218,6 @@ pub(super) async fn blocking<T: Send + 'static>(
 }
 
 fn expired() -> Failure {
-    Failure::new(Code::CursorExpired, "the rest of this answer is not kept any more")
-        .with_hint("run the query again, with SKIP for what is known already")
+    Failure::new(Code::CursorExpired, "the rest of this answer has expired")
+        .with_hint("run the query again, with SKIP for the rows you have")
 }

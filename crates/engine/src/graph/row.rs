@@ -1,4 +1,4 @@
-//! Rows of answers, as values with types.
+//! Rows of internal queries as typed values.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use serde::Serialize;
 
 use crate::open::Engine;
 
-/// Labels of what can be asked for by name.
+/// Labels of nodes that are symbols.
 const LABELS: [&str; 6] = ["File", "Module", "Class", "Function", "Method", "Variable"];
 
-/// A file, or something that is defined in one.
+/// A file or a definition in one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Symbol {
-    /// Its number in the graph.
+    /// Its node's number in the graph.
     #[serde(skip)]
     pub(crate) number: i64,
-    /// What names it within its root: `path#Qualified.name`, or the path of a file.
+    /// Identifies it within its root: `path#Qualified.name`, or the path of a file.
     pub id: String,
-    /// As it is written, without the names around it.
+    /// Its own name, without qualification.
     pub name: String,
-    /// With the names around it; the path of a file.
+    /// Its qualified name; for a file, its path.
     pub qualified_name: String,
     /// The label of its node.
     pub label: String,
-    /// What it is: `function`, `struct`, ...; `file` for files.
+    /// Its kind: `function`, `struct`, …; `file` for files.
     pub kind: String,
-    /// Relative to its root.
+    /// The path of its file, relative to the root.
     pub path: String,
     /// The line of its name; none for files.
     pub line: Option<u32>,
@@ -36,17 +36,17 @@ pub struct Symbol {
     pub end_line: Option<u32>,
     /// The language of its file.
     pub language: String,
-    /// How it is declared.
+    /// Its declaration.
     pub signature: Option<String>,
     /// Whether other files can see it.
     pub exported: bool,
-    /// Whether it is a test, or there only for tests.
+    /// Whether it is test code.
     pub test: bool,
 }
 
 impl Symbol {
-    /// What a node is; none if it is not code.
-    pub(super) fn of(node: &NodeDatum) -> Option<Self> {
+    /// The symbol that a node represents; `None` if it is not code.
+    pub(super) fn from_node(node: &NodeDatum) -> Option<Self> {
         let label = node.labels.iter().find(|label| LABELS.contains(&label.as_str()))?;
         let text = |key: &str| match node.properties.get(key) {
             Some(Datum::Text(text)) => Some(text.clone()),
@@ -77,23 +77,23 @@ impl Symbol {
         self.label == "File"
     }
 
-    /// Whether it stands for all that is in it.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether it contains other symbols, which queries about it include.
+    pub(super) fn is_container(&self) -> bool {
         matches!(self.label.as_str(), "File" | "Module" | "Class")
     }
 }
 
-/// A row, taken apart from its beginning.
-pub(super) struct Row(std::vec::IntoIter<Datum>);
+/// The cells of a row, read from left to right.
+pub(super) struct RowCells(std::vec::IntoIter<Datum>);
 
-impl Row {
+impl RowCells {
     pub(super) fn next(&mut self) -> Datum {
         self.0.next().unwrap_or_default()
     }
 
     pub(super) fn symbol(&mut self) -> Option<Symbol> {
         match self.next() {
-            Datum::Node(node) => Symbol::of(&node),
+            Datum::Node(node) => Symbol::from_node(&node),
             _ => None,
         }
     }
@@ -125,19 +125,19 @@ fn as_line(datum: &Datum) -> Option<u32> {
 }
 
 impl Engine {
-    /// The rows that a query of our own gives.
+    /// Runs an internal query.
     pub(super) async fn rows<const N: usize>(
         &self,
         text: impl Into<String>,
         parameters: [(&str, Datum); N],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<RowCells>, Failure> {
         let parameters: BTreeMap<String, Datum> =
             parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let answer = self.cypher(CypherQuery { text: text.into(), parameters }, None).await?;
-        answer.rows().map(|row| Ok(Row(row?.into_iter()))).collect()
+        answer.rows().map(|row| Ok(RowCells(row?.into_iter()))).collect()
     }
 
-    /// The symbols in the first column of what a query of our own gives.
+    /// Runs an internal query whose first column has symbols.
     pub(super) async fn symbols<const N: usize>(
         &self,
         text: impl Into<String>,
@@ -162,8 +162,8 @@ impl Engine {
         Ok((restricted, numbers(ids)))
     }
 
-    /// An error if no code is in the graph.
-    pub(super) async fn need_code(&self) -> Result<(), Failure> {
+    /// Fails if the graph contains no code.
+    pub(super) async fn require_code(&self) -> Result<(), Failure> {
         match self.rows("MATCH (f:File) RETURN f.path LIMIT 1", []).await?.is_empty() {
             true => Err(crate::code::nothing_indexed()),
             false => Ok(()),
@@ -171,7 +171,7 @@ impl Engine {
     }
 }
 
-/// The places that edges of code may have in an answer.
+/// The certainties of edges to follow, as a parameter.
 pub(super) fn certainties(candidates: bool) -> Datum {
     let words: &[&str] = if candidates { &["resolved", "candidate"] } else { &["resolved"] };
     Datum::List(words.iter().map(|word| Datum::Text((*word).to_owned())).collect())

@@ -1,4 +1,4 @@
-//! From what somebody calls a symbol to the symbol.
+//! Finds symbols by name.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,28 +6,27 @@ use std::path::{Path, PathBuf};
 use isolith_graph::Datum;
 use isolith_types::{Code, Failure};
 
-use super::name::{Name, alike};
-use super::row::{Row, Symbol, not_found, numbers};
+use super::name::{SymbolName, similar_names};
+use super::row::{RowCells, Symbol, not_found, numbers};
 use crate::index::{RootFolder, root_around};
 use crate::open::Engine;
 
-/// This many of several that are meant are shown.
-const SHOWN: usize = 12;
+/// Maximum number of listed candidates for an ambiguous name.
+const MAX_LISTED: usize = 12;
 
 impl Engine {
-    /// The one symbol of that name: by its name, with names around it or not, by its
-    /// id, by a path, or by a path and a line.
+    /// The symbol with this name, qualified name, id, path, or path and line.
     ///
     /// # Errors
-    /// `not_found` if there is none, or no code at all; `bad_input` if there are several; or
-    /// what keeps the store from being read.
+    /// `not_found` if there is none, or no code is indexed; `bad_input` if the name is
+    /// ambiguous; any error of the store.
     pub async fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         let (text, folders) = self.within_roots(text).await?;
         let folders = folders.as_deref();
         let by_id = "MATCH (n {id: $id}) RETURN n";
         let found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
         let mut found = self.only_in(folders, found).await?;
-        let name = Name::of(&text);
+        let name = SymbolName::parse(&text);
         if found.is_empty() {
             found = match name.line {
                 Some(line) => self.at_line(&name, line, folders).await?,
@@ -35,18 +34,18 @@ impl Engine {
             };
         }
         if found.len() > 1 {
-            return Err(several(&text, &found, &self.folders_of(&found).await?));
+            return Err(ambiguous(&text, &found, &self.folders_of(&found).await?));
         }
         match found.pop() {
             Some(symbol) => Ok(symbol),
-            None => Err(self.nothing_called(&text, &name).await?),
+            None => Err(self.unknown_symbol(&text, &name).await?),
         }
     }
 
-    /// The symbol's number, and those of all that it stands for.
-    pub(super) async fn whole(&self, symbol: &Symbol) -> Result<Vec<Symbol>, Failure> {
+    /// The symbol and everything it contains.
+    pub(super) async fn with_contents(&self, symbol: &Symbol) -> Result<Vec<Symbol>, Failure> {
         let mut parts = vec![symbol.clone()];
-        if !symbol.is_whole() {
+        if !symbol.is_container() {
             return Ok(parts);
         }
         let number = ("number", Datum::Integer(symbol.number));
@@ -54,7 +53,7 @@ impl Engine {
             let inside = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) = $number RETURN DISTINCT n";
             self.symbols(inside, [number]).await?
         } else {
-            // What a type has may stand beside it: `impl Type`, `func (t *Type)`.
+            // Members may be defined outside of their type: `impl Type`, `func (t *Type)`.
             let beside = "MATCH (f:File)-[:CONTAINS*]->(c) WHERE id(c) = $number \
                           MATCH (f)-[:CONTAINS*]->(n) WHERE n.qualified_name STARTS WITH $prefix \
                           RETURN DISTINCT n";
@@ -65,8 +64,8 @@ impl Engine {
         Ok(parts)
     }
 
-    /// A path as the graph has it, and the folders of the roots that are meant if not all are:
-    /// the one that is named, or else those that answer questions.
+    /// A path relative to its root, and the folders of the roots to look in if not all: that of
+    /// an absolute path, or else those that answer questions.
     async fn within_roots(&self, text: &str) -> Result<(String, Option<Vec<PathBuf>>), Failure> {
         let roots = self.root_folders().await?;
         if !text.starts_with('/') {
@@ -94,7 +93,7 @@ impl Engine {
         Ok(symbols)
     }
 
-    /// The folders of the roots that symbols are in.
+    /// The folders of the symbols' roots.
     pub(super) async fn folders_of(
         &self,
         symbols: &[Symbol],
@@ -104,7 +103,7 @@ impl Engine {
         let roots = self.root_folders().await?;
         let numbers = numbers(symbols.iter().map(|it| it.number));
         let rows = self.rows(query, [("numbers", numbers)]).await?;
-        let folder = |mut row: Row| {
+        let folder = |mut row: RowCells| {
             let (symbol, root) = (row.number(), u64::try_from(row.number()).ok()?);
             let root = roots.iter().find(|it| it.id == root)?;
             Some((symbol, root.folder.clone()))
@@ -114,26 +113,26 @@ impl Engine {
 
     async fn named(
         &self,
-        name: &Name,
+        name: &SymbolName,
         folders: Option<&[PathBuf]>,
     ) -> Result<Vec<Symbol>, Failure> {
         let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
-        // A file that stands alone is asked for as `store.py`, a name with a dot in it.
+        // `store.py` may be a file as well as a qualified name.
         let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
         let names = names.map(|name| Datum::Text(name.to_owned())).collect();
         let mut found = self.symbols(by_name, [("names", Datum::List(names))]).await?;
-        found.retain(|it| name.fits(&it.qualified_name, &it.path, it.is_file()));
-        Ok(meant(self.only_in(folders, found).await?))
+        found.retain(|it| name.matches(&it.qualified_name, &it.path, it.is_file()));
+        Ok(most_likely(self.only_in(folders, found).await?))
     }
 
-    /// The innermost definition around a line, or else the file.
+    /// The innermost definition that contains a line, or else the file.
     async fn at_line(
         &self,
-        name: &Name,
+        name: &SymbolName,
         line: u32,
         folders: Option<&[PathBuf]>,
     ) -> Result<Vec<Symbol>, Failure> {
-        let files = self.named(&Name { line: None, ..name.clone() }, folders).await?;
+        let files = self.named(&SymbolName { line: None, ..name.clone() }, folders).await?;
         let [file] = files.as_slice() else { return Ok(files) };
         let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
                       AND n.start_line <= $line AND n.end_line >= $line \
@@ -144,8 +143,8 @@ impl Engine {
         Ok(if found.is_empty() { files } else { found })
     }
 
-    async fn nothing_called(&self, text: &str, name: &Name) -> Result<Failure, Failure> {
-        self.need_code().await?;
+    async fn unknown_symbol(&self, text: &str, name: &SymbolName) -> Result<Failure, Failure> {
+        self.require_code().await?;
         let query = match name.name {
             Some(_) => {
                 "MATCH (n) WHERE n.qualified_name IS NOT NULL AND n.kind <> 'section' \
@@ -158,51 +157,51 @@ impl Engine {
             _ => name.last(),
         };
         let rows = self.rows(query, []).await?;
-        let names = alike(asked, rows.into_iter().filter_map(|mut row| row.text()));
+        let names = similar_names(asked, rows.into_iter().filter_map(|mut row| row.text()));
         let hint = match names.is_empty() {
-            true => "search the code for what it does, or index it again if it is new".to_owned(),
-            false => format!("alike: {}", names.join(", ")),
+            true => "search for what it does, or update the index if it is new".to_owned(),
+            false => format!("similar names: {}", names.join(", ")),
         };
         Ok(not_found(format!("no symbol in the code graph is named {text:?}"), hint))
     }
 }
 
-/// Those that are most likely meant: a type stands for what is in it, and a variable gives
-/// way to what is not a variable.
-fn meant(mut found: Vec<Symbol>) -> Vec<Symbol> {
+/// The most likely candidates: a type instead of its own members, anything else instead of
+/// variables.
+fn most_likely(mut found: Vec<Symbol>) -> Vec<Symbol> {
     if found.iter().any(|it| it.label != "Variable") {
         found.retain(|it| it.label != "Variable");
     }
-    let wholes: Vec<(String, String)> = found
+    let containers: Vec<(String, String)> = found
         .iter()
-        .filter(|it| it.is_whole() && !it.is_file())
+        .filter(|it| it.is_container() && !it.is_file())
         .map(|it| (it.path.clone(), format!("{}.", it.qualified_name)))
         .collect();
     found.retain(|it| {
         let is_inside = |(path, prefix): &(String, String)| {
             it.path == *path && it.qualified_name.starts_with(prefix)
         };
-        !wholes.iter().any(is_inside)
+        !containers.iter().any(is_inside)
     });
     found.sort_by(|a, b| (&a.path, a.line, &a.id).cmp(&(&b.path, b.line, &b.id)));
     found
 }
 
-fn several(text: &str, found: &[Symbol], folders: &HashMap<i64, PathBuf>) -> Failure {
-    let different: HashSet<&str> = found.iter().map(|it| it.id.as_str()).collect();
+fn ambiguous(text: &str, found: &[Symbol], folders: &HashMap<i64, PathBuf>) -> Failure {
+    let distinct: HashSet<&str> = found.iter().map(|it| it.id.as_str()).collect();
     let id = |it: &Symbol| match folders.get(&it.number) {
-        // The same in two roots.
-        Some(folder) if different.len() < found.len() => format!("{}/{}", folder.display(), it.id),
+        // The same id in two roots.
+        Some(folder) if distinct.len() < found.len() => format!("{}/{}", folder.display(), it.id),
         _ => it.id.clone(),
     };
-    let ids: Vec<String> = found.iter().take(SHOWN).map(id).collect();
+    let ids: Vec<String> = found.iter().take(MAX_LISTED).map(id).collect();
     let rest = match found.len() - ids.len() {
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
     let message = format!("{text:?} is ambiguous: {} symbols have this name", found.len());
     Failure::new(Code::BadInput, message)
-        .with_hint(format!("name one by its id: {}{rest}", ids.join(", ")))
+        .with_hint(format!("give the id of one: {}{rest}", ids.join(", ")))
 }
 
 #[cfg(test)]
@@ -230,28 +229,28 @@ mod tests {
     }
 
     #[test]
-    fn a_type_stands_for_its_constructor_and_variables_give_way() {
+    fn types_come_before_their_constructors_and_variables_last() {
         let found = vec![
             symbol(1, "Method", "A.java", "Box.Box"),
             symbol(2, "Class", "A.java", "Box"),
             symbol(3, "Variable", "B.java", "C.Box"),
         ];
-        let meant = meant(found);
-        assert_eq!(meant.iter().map(|it| it.number).collect::<Vec<_>>(), [2]);
+        let likely = most_likely(found);
+        assert_eq!(likely.iter().map(|it| it.number).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
-    fn several_that_are_meant_are_shown_with_their_ids() {
+    fn ambiguous_names_are_listed_with_their_ids() {
         let found: Vec<Symbol> =
             (0..15).map(|n| symbol(n, "Function", &format!("f{n}.py"), "open")).collect();
-        let failure = several("open", &found, &HashMap::new());
+        let failure = ambiguous("open", &found, &HashMap::new());
         assert_eq!(failure.code, Code::BadInput);
         let hint = failure.worded(Hint::for_terminal).hint;
         assert!(hint.contains("f0.py#open, f1.py#open"), "{hint}");
         assert!(hint.ends_with("and 3 more"), "{hint}");
         let found = [symbol(1, "Function", "a.py", "f"), symbol(2, "Function", "a.py", "f")];
         let folders = [(1, "/x".into()), (2, "/y".into())].into();
-        let failure = several("f", &found, &folders);
-        assert_eq!(failure.hint, Some("name one by its id: /x/a.py#f, /y/a.py#f".into()));
+        let failure = ambiguous("f", &found, &folders);
+        assert_eq!(failure.hint, Some("give the id of one: /x/a.py#f, /y/a.py#f".into()));
     }
 }

@@ -1,155 +1,156 @@
-//! Walks along the edges of the code: callers, callees, ways, and what a change may break.
+//! Traverses the code graph: callers, callees, paths, and the impact of a change.
 
 use std::collections::{HashMap, HashSet};
 
-use isolith_search::{Role, roles};
+use isolith_search::{FileRole, file_roles};
 use isolith_types::Failure;
 use serde::Serialize;
 
 use super::row::{Symbol, certainties, numbers};
 use crate::open::Engine;
 
-/// A walk ends when it has seen this many symbols.
-const MOST_SEEN: usize = 50_000;
+/// Maximum number of symbols that a traversal visits.
+const MAX_VISITED: usize = 50_000;
 
-/// Along these, one definition needs another.
-const NEEDS: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS";
+/// Edges by which one definition depends on another.
+const DEPENDS: &str = "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS";
 
-/// How far a question goes.
+/// The limits of a traversal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walk {
-    /// This many steps; none for as far as there is anything.
+pub struct GraphWalk {
+    /// Maximum number of hops; `None` for no limit.
     pub depth: Option<u32>,
-    /// Along edges that are only likely, too.
+    /// Whether to follow edges that are only candidates.
     pub candidates: bool,
-    /// This many answers.
+    /// Maximum number of results.
     pub limit: usize,
 }
 
-/// A symbol, and how it was reached.
+/// A symbol that a traversal reached, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reached {
-    /// What was reached.
+    /// The symbol.
     #[serde(flatten)]
     pub symbol: Symbol,
-    /// In this many steps.
+    /// Its distance in hops.
     pub depth: u32,
-    /// The type of the edge of the last step.
+    /// The type of the last edge.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How sure that edge is.
+    /// The certainty of that edge.
     pub certainty: String,
-    /// The id of the symbol at its other end.
+    /// The id of the symbol at the other end of that edge.
     pub via: String,
-    /// The line that says so, in the file where the edge begins.
+    /// The line of the reference, in the file where the edge starts.
     pub via_line: Option<u32>,
 }
 
-/// Answers, and whether these are all.
+/// Results, possibly truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed<T> {
-    /// The first ones.
+    /// The first results.
     pub items: Vec<T>,
-    /// How many were found.
+    /// The number of results found.
     pub total: usize,
-    /// Whether there are more than are listed here.
+    /// Whether there are more than `items`.
     pub more: bool,
 }
 
 impl<T> Listed<T> {
-    /// The first `limit` of all; `ended` says whether nothing more was looked for.
-    pub(super) fn cut(mut items: Vec<T>, limit: usize, ended: bool) -> Self {
+    /// The first `limit` items. `incomplete` states that the search stopped early.
+    pub(super) fn truncated(mut items: Vec<T>, limit: usize, incomplete: bool) -> Self {
         let total = items.len();
         items.truncate(limit);
-        Self { more: ended || total > items.len(), items, total }
+        Self { more: incomplete || total > items.len(), items, total }
     }
 }
 
-/// What is around a symbol.
+/// The callers or callees of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbours {
-    /// What was asked for.
+    /// The symbol.
     pub symbol: Symbol,
-    /// The nearest first.
+    /// Its callers or callees, the nearest first.
     pub found: Listed<Reached>,
-    /// How many more are likely, one step away; none if those were followed.
+    /// The number of further candidates one hop away; 0 if candidates were followed.
     pub likely: u64,
 }
 
 /// What may break if a symbol changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Impact {
-    /// What would change.
+    /// The symbol.
     pub symbol: Symbol,
-    /// What needs it, the nearest first.
+    /// Its dependents except for tests, the nearest first.
     pub code: Listed<Reached>,
-    /// Tests among them.
+    /// Tests that depend on it.
     pub tests: Listed<Reached>,
 }
 
-/// How one symbol leads to another.
+/// A path between two symbols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolPath {
-    /// Where it begins.
+    /// The start.
     pub from: Symbol,
-    /// Where it ends.
+    /// The end.
     pub to: Symbol,
-    /// The part of `from` where it begins, and the steps from there; none if there is no way.
+    /// The part of `from` where the path starts, and its hops; `None` if there is no path.
     pub steps: Option<(Symbol, Vec<Reached>)>,
 }
 
 impl Engine {
-    /// What calls a symbol. A type or file stands for all that is in it.
+    /// The callers of a symbol. A type or file includes everything it contains.
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn callers(&self, symbol: &str, walk: &Walk) -> Result<Neighbours, Failure> {
+    pub async fn callers(&self, symbol: &str, walk: &GraphWalk) -> Result<Neighbours, Failure> {
         self.neighbours(symbol, &CALLERS, walk).await
     }
 
-    /// What a symbol calls. A type or file stands for all that is in it.
+    /// What a symbol calls. A type or file includes everything it contains.
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn callees(&self, symbol: &str, walk: &Walk) -> Result<Neighbours, Failure> {
+    pub async fn callees(&self, symbol: &str, walk: &GraphWalk) -> Result<Neighbours, Failure> {
         self.neighbours(symbol, &CALLEES, walk).await
     }
 
-    /// What may break if a symbol or a file changes: all that calls, names, extends or
-    /// imports it, and all that needs those in turn; tests apart.
+    /// What may break if a symbol or a file changes: everything that calls, references, extends
+    /// or imports it, directly or indirectly, with tests listed separately.
     ///
     /// # Errors
     /// As [`Engine::symbol`].
-    pub async fn impact(&self, symbol: &str, walk: &Walk) -> Result<Impact, Failure> {
+    pub async fn impact(&self, symbol: &str, walk: &GraphWalk) -> Result<Impact, Failure> {
         let symbol = self.symbol(symbol).await?;
-        // Whoever imports a file needs what that file imports; whoever needs a definition
-        // need not need what else is in the files around it.
-        let edges = if symbol.is_file() { &NEEDED_BY } else { &NEEDED_BY_CODE };
-        let reach = self.reach(&self.whole(&symbol).await?, edges, walk, None).await?;
+        // Importing a file also depends on what that file imports. Depending on a definition
+        // does not imply depending on the rest of its file.
+        let edges = if symbol.is_file() { &DEPENDENTS } else { &DEPENDENTS_OF_CODE };
+        let reach = self.reach(&self.with_contents(&symbol).await?, edges, walk, None).await?;
         let is_test = |it: &Reached| {
-            let by_path = roles(&it.symbol.path).has(Role::Test);
+            let by_path = file_roles(&it.symbol.path).contains(FileRole::Test);
             it.symbol.test || it.kind == "TESTS" || by_path
         };
         let (tests, code) = reach.found.into_iter().partition(is_test);
-        let cut = |found| Listed::cut(found, walk.limit, reach.ended);
+        let cut = |found| Listed::truncated(found, walk.limit, reach.incomplete);
         Ok(Impact { symbol, code: cut(code), tests: cut(tests) })
     }
 
-    /// A shortest way from one symbol to another along what needs what.
+    /// A shortest path of dependencies from one symbol to another.
     ///
     /// # Errors
-    /// As [`Engine::symbol`], for either.
+    /// As [`Engine::symbol`], for either symbol.
     pub async fn symbol_path(
         &self,
         from: &str,
         to: &str,
-        walk: &Walk,
+        walk: &GraphWalk,
     ) -> Result<SymbolPath, Failure> {
         let (from, to) = (self.symbol(from).await?, self.symbol(to).await?);
-        let starts = self.whole(&from).await?;
-        let ends: HashSet<i64> = self.whole(&to).await?.iter().map(|it| it.number).collect();
-        let reach = self.reach(&starts, &NEEDED, walk, Some(&ends)).await?;
-        let steps = reach.way_to(&starts, &ends);
+        let starts = self.with_contents(&from).await?;
+        let ends: HashSet<i64> =
+            self.with_contents(&to).await?.iter().map(|it| it.number).collect();
+        let reach = self.reach(&starts, &DEPENDENCIES, walk, Some(&ends)).await?;
+        let steps = reach.path_to(&starts, &ends);
         Ok(SymbolPath { from, to, steps })
     }
 
@@ -157,13 +158,13 @@ impl Engine {
         &self,
         symbol: &str,
         edges: &Edges,
-        walk: &Walk,
+        walk: &GraphWalk,
     ) -> Result<Neighbours, Failure> {
         let symbol = self.symbol(symbol).await?;
-        let whole = self.whole(&symbol).await?;
+        let whole = self.with_contents(&symbol).await?;
         let reach = self.reach(&whole, edges, walk, None).await?;
         let likely = if walk.candidates { 0 } else { self.likely(&whole, edges).await? };
-        let found = Listed::cut(reach.found, walk.limit, reach.ended);
+        let found = Listed::truncated(reach.found, walk.limit, reach.incomplete);
         Ok(Neighbours { symbol, found, likely })
     }
 
@@ -178,12 +179,12 @@ impl Engine {
         Ok(rows.into_iter().map(|mut row| u64::try_from(row.number()).unwrap_or(0)).sum())
     }
 
-    /// All that can be reached, a step at a time; no further than any of `ends`.
+    /// Breadth-first traversal, which stops at the first of `ends`.
     async fn reach(
         &self,
         starts: &[Symbol],
         edges: &Edges,
-        walk: &Walk,
+        walk: &GraphWalk,
         ends: Option<&HashSet<i64>>,
     ) -> Result<Reach, Failure> {
         let mut seen: HashMap<i64, String> =
@@ -193,12 +194,12 @@ impl Engine {
         let met = |level: &[i64]| ends.is_some_and(|ends| level.iter().any(|it| ends.contains(it)));
         let mut depth = 0;
         while !level.is_empty() && walk.depth.is_none_or(|most| depth < most) && !met(&level) {
-            if seen.len() > MOST_SEEN {
-                reach.ended = true;
+            if seen.len() > MAX_VISITED {
+                reach.incomplete = true;
                 break;
             }
             depth += 1;
-            let found = self.step(&level, edges, walk.candidates, depth, &seen).await?;
+            let found = self.next_level(&level, edges, walk.candidates, depth, &seen).await?;
             level.clear();
             for (from, found) in found {
                 let number = found.symbol.number;
@@ -216,8 +217,9 @@ impl Engine {
         Ok(reach)
     }
 
-    /// What one step leads to, with where it began: what is sure and near to the top first.
-    async fn step(
+    /// All neighbours of a level, each with the node it was reached from: resolved edges first,
+    /// then by path and line.
+    async fn next_level(
         &self,
         level: &[i64],
         edges: &Edges,
@@ -241,7 +243,7 @@ impl Engine {
             let via = seen.get(&from).cloned().unwrap_or_default();
             found.push((from, Reached { symbol, depth, kind, certainty, via, via_line }));
         }
-        // TESTS says more than the CALLS beside it.
+        // A TESTS edge is more specific than the CALLS edge beside it.
         found.sort_by_cached_key(|(from, it)| {
             let rank = (it.certainty != "resolved", it.symbol.path.clone(), it.symbol.line);
             (rank, it.kind != "TESTS", it.kind.clone(), it.via_line, *from)
@@ -250,17 +252,17 @@ impl Engine {
     }
 }
 
-/// Which edges are followed.
+/// Which edges to follow.
 struct Edges {
     types: &'static str,
-    /// From where they end to where they begin.
+    /// Whether to follow them from target to source.
     backwards: bool,
-    /// Whether a file that is reached leads on.
+    /// Whether to continue from files.
     past_files: bool,
 }
 
 impl Edges {
-    /// A step from `s` along `r` to `n`.
+    /// The pattern of a hop from `s` along `r` to `n`.
     fn pattern(&self) -> String {
         let types = self.types;
         match self.backwards {
@@ -272,34 +274,34 @@ impl Edges {
 
 const CALLERS: Edges = Edges { types: "CALLS", backwards: true, past_files: true };
 const CALLEES: Edges = Edges { types: "CALLS", backwards: false, past_files: true };
-const NEEDED: Edges = Edges { types: NEEDS, backwards: false, past_files: true };
-const NEEDED_BY: Edges = Edges {
+const DEPENDENCIES: Edges = Edges { types: DEPENDS, backwards: false, past_files: true };
+const DEPENDENTS: Edges = Edges {
     types: "CALLS|REFERENCES|INHERITS|IMPLEMENTS|IMPORTS|TESTS",
     backwards: true,
     past_files: true,
 };
-const NEEDED_BY_CODE: Edges = Edges { past_files: false, ..NEEDED_BY };
+const DEPENDENTS_OF_CODE: Edges = Edges { past_files: false, ..DEPENDENTS };
 
-/// What was reached.
+/// The result of a traversal.
 #[derive(Default)]
 struct Reach {
     found: Vec<Reached>,
-    /// For each number where its step began, and its place in `found`.
+    /// For each node, its predecessor and its index in `found`.
     before: HashMap<i64, (i64, usize)>,
-    /// Whether there were too many to go on.
-    ended: bool,
+    /// Whether it stopped because of [`MAX_VISITED`].
+    incomplete: bool,
 }
 
 impl Reach {
-    /// The steps to the first of `ends`.
-    fn way_to(&self, starts: &[Symbol], ends: &HashSet<i64>) -> Option<(Symbol, Vec<Reached>)> {
+    /// The path to the first of `ends`.
+    fn path_to(&self, starts: &[Symbol], ends: &HashSet<i64>) -> Option<(Symbol, Vec<Reached>)> {
         if let Some(both) = starts.iter().find(|it| ends.contains(&it.number)) {
             return Some((both.clone(), Vec::new()));
         }
         let mut at = self.found.iter().map(|it| it.symbol.number).find(|it| ends.contains(it))?;
         let mut steps = Vec::new();
-        while let Some((from, place)) = self.before.get(&at) {
-            steps.push(self.found[*place].clone());
+        while let Some((from, index)) = self.before.get(&at) {
+            steps.push(self.found[*index].clone());
             at = *from;
         }
         steps.reverse();

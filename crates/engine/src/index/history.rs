@@ -7,11 +7,12 @@ use isolate::{CallOptions, Pool, PoolSettings, Supervised};
 use isolith_folder::git::shared_git_folder;
 use isolith_history::{FileChange, History, Repository, repository_of};
 use isolith_protocol::NoteGitFacts;
-use isolith_roles::{Intake, IntakeJob, IntakeReply, IntakeSettings};
+use isolith_roles::{Intake, IntakeSettings, ReadHistory};
 use isolith_types::{Code, Failure};
 
 use super::place::RootLocation;
 use crate::failure::of_call;
+use crate::ingest::call_intake;
 use crate::open::{Engine, pool_settings};
 
 /// Maximum time for walking a history; the newest changes come first.
@@ -54,7 +55,7 @@ impl Engine {
         repository: Repository,
         below: String,
     ) -> Result<History, Failure> {
-        let job = IntakeJob::History {
+        let read = ReadHistory {
             input: format!("{} {:?}", repository.git_dir.display(), moved_at(&repository)),
             below,
             budget: BUDGET,
@@ -68,18 +69,14 @@ impl Engine {
         let intake = Pool::<Intake>::start(&source, settings, self.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         let _shown = self.watch_pool(std::sync::Arc::new(intake.clone()));
-        let options = CallOptions { idempotent: true, ..CallOptions::default() };
         let answer = tokio::select! {
-            answer = intake.call(&job, options) => answer.map_err(|error| of_call(&error)),
+            answer = call_intake(&intake, read, CallOptions::default()) => answer,
             () = self.inner.readers.drained() => {
                 Err(Failure::new(Code::Draining, "the program is stopping"))
             }
         };
         intake.kill();
-        match answer?.reply? {
-            IntakeReply::History(history) => Ok(history),
-            _ => Err(Failure::new(Code::Failed, "unexpected reply from the worker")),
-        }
+        answer?.reply
     }
 }
 

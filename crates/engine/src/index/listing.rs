@@ -57,7 +57,8 @@ impl Listing {
             .map_err(|error| of_call(&error))?;
         let (above, left_out) = rules_above(&root, exclude_outside(&root).as_deref());
         let above = [ignored, &above].concat();
-        let job = WalkJob { input: identity(folder), what, above, after: None, limit: PAGE };
+        let job =
+            WalkJob { input: identity(folder), options: what, above, after: None, limit: PAGE };
         Ok(Self {
             engine: engine.clone(),
             folder: folder.clone(),

@@ -1,5 +1,6 @@
 //! Indexing: adds a folder's new and changed files to the code index.
 
+mod batches;
 mod history;
 mod listing;
 mod lock;
@@ -25,6 +26,7 @@ use isolith_protocol::{
     AddRoot, CODE_COLLECTION, ClearFiles, FinishIndex, LinkFiles, RemoveRoot, RootState,
     SegmentsOf, SetCodeModel, code_spec,
 };
+use isolith_roles::ParserSettings;
 use isolith_store::names::is_segment;
 use isolith_types::{Code, CollectionSpec, Failure};
 
@@ -62,8 +64,11 @@ pub struct IndexOptions {
     pub of_root: Option<PathBuf>,
     /// When to build segments.
     pub fold: FoldWhen,
-    /// The deadline for parsing a batch of files.
+    /// The deadline for parsing a batch of files. It is a guard against parsers that hang, and so
+    /// long that a busy machine does not reach it: what a busy machine indexes would differ.
     pub parse_deadline: Duration,
+    /// The CPU time after which a parser that is busy with one file is ended.
+    pub file_cpu: Duration,
 }
 
 impl IndexOptions {
@@ -78,7 +83,8 @@ impl IndexOptions {
             parsers: std::thread::available_parallelism().map_or(2, |cores| cores.get().min(8)),
             of_root: None,
             fold: FoldWhen::AtTheEnd,
-            parse_deadline: Duration::from_secs(10),
+            parse_deadline: Duration::from_secs(300),
+            file_cpu: ParserSettings::default().file_cpu,
         }
     }
 }

@@ -11,13 +11,14 @@ use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Super
 use isolith_embed::{DIMENSION, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{EmbedMovedFile, FileMoved, MoveFile, PutFiles, RemoveFiles, TouchFiles};
-use isolith_roles::{FileToParse, ParseJob, ParseNote, Parsed, Parser};
+use isolith_roles::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_types::{Code, Failure, FileVersion};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
+use super::batches::{Batches, Turn};
 use super::plan::{IndexPlan, ToRead};
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher, Run};
 use crate::failure::of_call;
@@ -45,6 +46,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Maximum number of concurrent renames.
 const MOVES: usize = 16;
+
+/// How long a batch waits for a parser, in deadlines.
+const PATIENCE: u32 = 4;
 
 /// One run over the files of a plan.
 pub(super) struct Pipeline {
@@ -120,9 +124,11 @@ impl Pipeline {
         let settings = PoolSettings {
             memory_cap: Some(PARSER_MEMORY),
             job_deadline: options.parse_deadline,
+            queue_patience: options.parse_deadline * PATIENCE,
             ..pool_settings(&engine.inner.options, options.parsers)
         };
-        let parsers = Pool::start(&(), settings, engine.inner.hooks.clone())
+        let how = ParserSettings { file_cpu: options.file_cpu };
+        let parsers = Pool::start(&how, settings, engine.inner.hooks.clone())
             .map_err(|error| of_call(&error))?;
         Ok(Self {
             engine: engine.clone(),
@@ -132,8 +138,8 @@ impl Pipeline {
             largest_file: limits.max_file_size,
             rebuild: options.rebuild,
             include_secrets: options.include_secrets,
-            // One batch is stored while the others are parsed.
-            tasks: options.parsers + 1,
+            // One batch is stored and others wait for their turn while the next are parsed.
+            tasks: 2 * options.parsers + 1,
             _shown: engine.watch_pool(Arc::new(parsers.clone())),
             parsers,
             watcher: Arc::clone(watcher),
@@ -170,7 +176,7 @@ impl Pipeline {
             aside: Unparsed::default(),
         };
         let reading = tokio::task::spawn_blocking(move || reader.run(to_read));
-        let batches = Arc::new(Mutex::new(batches));
+        let batches = Arc::new(Mutex::new(Batches::new(batches)));
         let mut tasks = JoinSet::new();
         for _ in 0..self.tasks {
             tasks.spawn(Arc::clone(&self).store_batches(Arc::clone(&batches)));
@@ -196,24 +202,25 @@ impl Pipeline {
     /// One of the tasks: takes batches until there are no more.
     async fn store_batches(
         self: Arc<Self>,
-        batches: Arc<Mutex<mpsc::Receiver<Vec<File>>>>,
+        batches: Arc<Mutex<Batches>>,
     ) -> (Stored, Result<(), Failure>) {
         let mut stored = Stored::default();
         loop {
             let next = tokio::select! {
-                next = async { batches.lock().await.recv().await } => next,
+                next = async { batches.lock().await.next().await } => next,
                 () = self.engine.inner.readers.drained() => {
                     let failure = Failure::new(Code::Draining, "the program is stopping");
                     return (stored, Err(failure));
                 }
             };
-            let Some(batch) = next else { return (stored, Ok(())) };
+            let Some((batch, mut turn)) = next else { return (stored, Ok(())) };
             let files = batch.len() as u64;
-            if let Err(failure) = self.store_batch(batch, &mut stored).await {
+            if let Err(failure) = self.store_batch(batch, &mut turn, &mut stored).await {
                 // Stop the reader of a failed run.
-                batches.lock().await.close();
+                batches.lock().await.files.close();
                 return (stored, Err(failure));
             }
+            drop(turn);
             let done = self.done.fetch_add(files, Ordering::Relaxed);
             self.show(done + files);
         }
@@ -224,14 +231,20 @@ impl Pipeline {
         (self.watcher)(IndexProgress { stage: IndexStage::Parsing, done, total });
     }
 
-    async fn store_batch(&self, batch: Vec<File>, stored: &mut Stored) -> Result<(), Failure> {
-        let batch = self.reuse(batch, stored).await?;
+    async fn store_batch(
+        &self,
+        batch: Vec<File>,
+        turn: &mut Turn,
+        stored: &mut Stored,
+    ) -> Result<(), Failure> {
+        let batch = self.reuse(batch, turn, stored).await?;
         let mut left = vec![&batch[..]];
         let mut refusals = 0;
         while let Some(files) = left.pop().filter(|files| !files.is_empty()) {
             let options = CallOptions { idempotent: true, ..CallOptions::default() };
             let parts =
                 self.parsers.call_batch(files, |files| self.job(files, false), options).await;
+            turn.comes().await;
             for BatchPart { items, outcome } in parts {
                 match (outcome, &files[items]) {
                     (Ok(answer), files) => self.put(answer.reply, files, stored).await?,
@@ -315,7 +328,7 @@ impl Pipeline {
         files: &[File],
         stored: &mut Stored,
     ) -> Result<(), Failure> {
-        let all = || files.iter().zip(&parsed.notes);
+        let all = || files.iter().zip(&parsed.summaries);
         let ages: Vec<i64> =
             all().filter(|(_, note)| note.stored).map(|(file, _)| file.modified).collect();
         if !ages.is_empty() {
@@ -421,7 +434,7 @@ impl Pipeline {
 
 impl Stored {
     /// Counts a parsed file and lists its problems.
-    fn note(&mut self, path: &str, note: &ParseNote, include_secrets: bool) {
+    fn note(&mut self, path: &str, note: &FileSummary, include_secrets: bool) {
         let mut list = |code, message| {
             self.problems.push(IndexProblem { path: path.to_owned(), code, message });
         };
@@ -469,7 +482,13 @@ fn blames_input(error: &CallError) -> bool {
         CallError::Poisoned { .. } | CallError::Quarantined { .. } | CallError::Unanswerable(_) => {
             true
         }
-        _ => false,
+        CallError::BadRequest(_)
+        | CallError::RequestTooLarge { .. }
+        | CallError::QueueFull { .. }
+        | CallError::QueueTimeout { .. }
+        | CallError::BreakerOpen { .. }
+        | CallError::Draining { .. }
+        | CallError::StartFailed { .. } => false,
     }
 }
 

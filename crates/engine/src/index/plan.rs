@@ -8,7 +8,7 @@ use isolith_protocol::ListFiles;
 use isolith_source::PARSER_VERSION;
 use isolith_source::secrets::is_secret_problem;
 use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
-use isolith_types::{Code, Failure, FileVersion, Hint};
+use isolith_types::{Code, Failure, FileVersion, Hint, counted};
 
 use super::listing::{Listing, walk_options};
 use super::place::RootLocation;
@@ -159,7 +159,7 @@ impl Comparison {
             keep_unseen(&mut self.known, path);
         }
         if self.unlisted > 0 {
-            let message = format!("{} more files were left out", self.unlisted);
+            let message = format!("skipped {}", counted(self.unlisted, "more file"));
             let path = String::new();
             report.problems.push(IndexProblem { path, code: "more_problems", message });
         }

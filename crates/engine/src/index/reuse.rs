@@ -4,6 +4,7 @@ use isolith_protocol::{CopyFiles, FilesCopied};
 use isolith_source::PARSER_VERSION;
 use isolith_types::{Failure, FileVersion};
 
+use super::batches::Turn;
 use super::pipeline::{File, Pipeline, Stored};
 
 /// With this many changed files in a batch, they may be those of another worktree: git has
@@ -11,10 +12,12 @@ use super::pipeline::{File, Pipeline, Stored};
 const MANY_CHANGES: usize = 8;
 
 impl Pipeline {
-    /// Copies what other roots have; returns the files that are left to be parsed.
+    /// Copies what other roots have, when it is the batch's turn; returns the files that are left
+    /// to be parsed.
     pub(super) async fn reuse(
         &self,
         batch: Vec<File>,
+        turn: &mut Turn,
         stored: &mut Stored,
     ) -> Result<Vec<File>, Failure> {
         let many = batch.len() >= MANY_CHANGES;
@@ -34,6 +37,7 @@ impl Pipeline {
             parser: PARSER_VERSION,
             files: asked.iter().map(version).collect(),
         };
+        turn.comes().await;
         let FilesCopied { copied, inserted, deleted } =
             self.engine.write(copy, None).await?.done.reply;
         stored.reused += copied.len() as u64;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolith_config::{Key, Origin, Project, Settings, Value};
+use isolith_config::{Key, Origin, ProjectFile, Settings, Value};
 use isolith_source::Language;
 use isolith_source::walk::RulesAbove;
 use isolith_types::{Code, Failure};
@@ -26,7 +26,7 @@ impl Engine {
     /// # Errors
     /// `bad_input` if the project's file cannot be used, or a language is unknown.
     pub(crate) fn root_settings(&self, root: &Path) -> Result<RootSettings, Failure> {
-        let project = Project::find(root)?;
+        let project = ProjectFile::find(root)?;
         let layers = &self.inner.options.settings;
         for warning in project.iter().flat_map(|project| layers.warnings(project)) {
             tracing::warn!("{warning}");
@@ -47,7 +47,7 @@ impl Engine {
 pub fn indexed_languages(settings: &Settings) -> Result<Vec<String>, Failure> {
     let known = |name: &String| {
         Language::from_name(name).map(|it| it.name().to_owned()).ok_or_else(|| {
-            let origin = settings.given(Key::IndexLanguages).next();
+            let origin = settings.get(Key::IndexLanguages).next();
             let origin = origin.map_or(String::new(), |it| format!("{}: ", it.origin));
             let key = Key::IndexLanguages.name();
             let message = format!("{origin}{key:?}: unknown language {name:?}");
@@ -59,14 +59,14 @@ pub fn indexed_languages(settings: &Settings) -> Result<Vec<String>, Failure> {
 }
 
 /// Patterns of the project are relative to its settings file, all others to the root.
-fn ignored(settings: &Settings, project: Option<&Project>, root: &Path) -> Vec<RulesAbove> {
+fn ignored(settings: &Settings, project: Option<&ProjectFile>, root: &Path) -> Vec<RulesAbove> {
     let above = project.and_then(|project| root.strip_prefix(project.folder()).ok());
     let above = above.filter(|path| !path.as_os_str().is_empty());
     let prefix = above.map_or(String::new(), |path| format!("{}/", path.display()));
     let (mut inner, mut outer) = (Vec::new(), Vec::new());
-    for given in settings.given(Key::IndexIgnore) {
-        let Value::List(patterns) = &given.value else { continue };
-        match given.origin {
+    for setting in settings.get(Key::IndexIgnore) {
+        let Value::List(patterns) = &setting.value else { continue };
+        match setting.origin {
             Origin::Project(..) if !prefix.is_empty() => outer.extend_from_slice(patterns),
             _ => inner.extend_from_slice(patterns),
         }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use isolate::{CallError, CallOptions, Pool, Role, Supervised};
 use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
-    Intake, IntakeJob, IntakeReply, TranscriptCursor, TranscriptFormat, TranscriptOptions, Turns,
+    Intake, ReadTranscript, TranscriptBatch, TranscriptCursor, TranscriptFormat, TranscriptOptions,
 };
-use isolith_types::{Code, Failure, Hint, NewDrawer};
+use isolith_types::{Code, Failure, Hint, NewDrawer, counted};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::failure::of_call;
-use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, no_progress, unexpected_reply};
+use crate::ingest::{LET_OTHERS_IN, LISTED, Rejected, call_intake, no_progress};
 use crate::open::Engine;
 use crate::opened::OpenFile;
 use crate::status::WatchedPool;
@@ -146,20 +146,21 @@ impl<'a> Import<'a> {
         let mut turns = self.read(None, rows, &mut receipt.retries).await?;
         loop {
             receipt.format = Some(TranscriptFormat::name(turns.next.format()));
-            let Turns { drawers, rows: of_drawers, problems, skipped, next, size } = turns;
+            let TranscriptBatch { drawers, rows: of_drawers, problems, skipped, next, size } =
+                turns;
             receipt.drawers += drawers.len() as u64;
             receipt.skipped += skipped;
             for problem in problems {
                 receipt.reject(problem.row, problem.reason);
             }
             let (done, begun) = (next.offset(), Instant::now());
-            let place = (!next.is_end()).then(|| Box::new(next));
-            let more = place.is_some();
+            let cursor = (!next.is_end()).then(|| Box::new(next));
+            let more = cursor.is_some();
             let mut retries = 0;
             // Read the next turns while these are written.
             let (written, ahead) = tokio::join!(
                 self.write(drawers, &of_drawers, receipt),
-                self.read_on(place, rows, &mut retries)
+                self.read_on(cursor, rows, &mut retries)
             );
             written?;
             receipt.retries += retries;
@@ -199,47 +200,40 @@ impl<'a> Import<'a> {
 
     async fn read_on(
         &self,
-        place: Option<Box<TranscriptCursor>>,
+        cursor: Option<Box<TranscriptCursor>>,
         rows: u32,
         retries: &mut u64,
-    ) -> Result<Option<Turns>, Failure> {
-        match place {
-            Some(place) => self.read(Some(place), rows, retries).await.map(Some),
+    ) -> Result<Option<TranscriptBatch>, Failure> {
+        match cursor {
+            Some(cursor) => self.read(Some(cursor), rows, retries).await.map(Some),
             None => Ok(None),
         }
     }
 
     async fn read(
         &self,
-        place: Option<Box<TranscriptCursor>>,
+        cursor: Option<Box<TranscriptCursor>>,
         rows: u32,
         retries: &mut u64,
-    ) -> Result<Turns, Failure> {
-        let job = IntakeJob::Turns {
+    ) -> Result<TranscriptBatch, Failure> {
+        let read = ReadTranscript {
             input: self.file.identity(),
-            plan: Box::new(self.options.plan.clone()),
-            place,
+            options: Box::new(self.options.plan.clone()),
+            cursor,
             rows,
             bytes: BATCH_BYTES,
         };
-        let options = CallOptions {
-            idempotent: true,
-            descriptors: vec![self.file.descriptor()],
-            ..CallOptions::default()
-        };
+        let descriptors = vec![self.file.descriptor()];
+        let options = CallOptions { descriptors, ..CallOptions::default() };
         let answer = tokio::select! {
-            answer = self.intake.call(&job, options) => answer,
+            answer = call_intake(&self.intake, read, options) => answer?,
             // The program is stopping: turns read now would not be written.
             () = self.engine.inner.writer.drained() => {
-                Err(CallError::Draining { role: Intake::NAME })
+                return Err(of_call(&CallError::Draining { role: Intake::NAME }));
             }
         };
-        let answer = answer.map_err(|error| of_call(&error))?;
-        *retries += answer.deaths.len() as u64;
-        match answer.reply? {
-            IntakeReply::Turns(turns) => Ok(turns),
-            _ => Err(unexpected_reply()),
-        }
+        *retries += answer.retries;
+        answer.reply
     }
 }
 
@@ -271,9 +265,9 @@ impl ImportReceipt {
     fn any_usable(&self) -> Result<(), Failure> {
         let Some(Rejected { row, reason }) = self.rejected.first() else { return Ok(()) };
         let message = format!(
-            "{}: nothing of it can be used; the first of {} problems is in row {row}: {reason}",
+            "{}: nothing can be used ({}); row {row}: {reason}",
             self.path.display(),
-            self.rejected_count
+            counted(self.rejected_count, "problem")
         );
         Err(Failure::new(Code::BadInput, message).with_hint(Hint::NameFormat))
     }

@@ -13,4 +13,4 @@ pub use serve::{StatusSocket, WatchedPool};
 
 pub(crate) use recent::Recent;
 pub(crate) use serve::Serving;
-pub(crate) use socket::{Asked, RunFolder};
+pub(crate) use socket::{FrontReply, RunFolder};

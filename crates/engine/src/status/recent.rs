@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolate::{Counter, Gauge, Histogram, Metrics, Tally};
+use isolith_types::counted;
 use serde::{Deserialize, Serialize};
 
 /// Number of jobs whose outcome is kept.
@@ -32,7 +33,7 @@ impl RecentJobs {
     /// A warning if too many failed.
     pub fn warning(&self) -> Option<String> {
         (self.failed > MAX_FAILURES)
-            .then(|| format!("{} of its last {} jobs failed", self.failed, self.jobs))
+            .then(|| format!("{} of its last {} failed", self.failed, counted(self.jobs, "job")))
     }
 }
 

@@ -8,13 +8,13 @@ use isolate::DeathClass;
 use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
 use isolith_roles::{CrashHistory, bytes_below};
 use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
-use isolith_types::{Failure, Wing};
+use isolith_types::{Failure, Wing, counted};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::front::{FrontSnapshot, WorkerStatus};
 use super::recent::RecentJobs;
-use super::socket::{Asked, RunFolder, owner};
+use super::socket::{FrontReply, RunFolder, owner};
 use crate::index::Root;
 use crate::open::Engine;
 
@@ -231,8 +231,8 @@ impl StatusReport {
                 .push("the graph: its segment is in quarantine; a rebuild is due".to_owned());
         }
         if self.quarantine > 0 {
-            let count = self.quarantine;
-            self.warnings.push(format!("{count} jobs are in quarantine and are skipped"));
+            let jobs = counted(self.quarantine, "job");
+            self.warnings.push(format!("skipping {jobs} in quarantine"));
         }
         if let Some(holder) = self.write_lock.as_ref().filter(|holder| holder.is_stopped()) {
             let pid = holder.pid;
@@ -276,9 +276,9 @@ async fn ask_all(run: PathBuf) -> Vec<(u32, Option<FrontSnapshot>)> {
     let mut fronts = Vec::new();
     while let Some(asked) = asking.join_next().await {
         match asked {
-            Ok((_, Asked::Answered(snapshot))) => fronts.push((snapshot.pid, Some(*snapshot))),
-            Ok((pid, Asked::Silent)) => fronts.push((pid, None)),
-            Ok((_, Asked::Dead)) | Err(_) => {}
+            Ok((_, FrontReply::Answered(snapshot))) => fronts.push((snapshot.pid, Some(*snapshot))),
+            Ok((pid, FrontReply::Silent)) => fronts.push((pid, None)),
+            Ok((_, FrontReply::Dead)) | Err(_) => {}
         }
     }
     fronts.sort_by_key(|(pid, _)| *pid);

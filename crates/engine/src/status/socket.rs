@@ -29,7 +29,7 @@ pub(crate) struct RunFolder(Folder);
 
 /// The outcome of querying a front.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum FrontReply {
     Answered(Box<FrontSnapshot>),
     /// It is alive but sent no valid reply.
     Silent,
@@ -70,15 +70,15 @@ impl RunFolder {
     }
 
     /// Queries one front. Removes its socket if nothing listens on it.
-    pub(crate) async fn ask(&self, name: &str) -> Asked {
+    pub(crate) async fn ask(&self, name: &str) -> FrontReply {
         match tokio::time::timeout(PATIENCE, self.read(name)).await {
-            Ok(Ok(snapshot)) => Asked::Answered(Box::new(snapshot)),
+            Ok(Ok(snapshot)) => FrontReply::Answered(Box::new(snapshot)),
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.remove(name);
-                Asked::Dead
+                FrontReply::Dead
             }
-            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Asked::Dead,
-            _ => Asked::Silent,
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => FrontReply::Dead,
+            _ => FrontReply::Silent,
         }
     }
 

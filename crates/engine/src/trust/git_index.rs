@@ -69,7 +69,7 @@ fn lists(index: &Path, path: &[u8]) -> io::Result<bool> {
 }
 
 fn lists_with(index: &Path, path: &[u8], hash: usize) -> io::Result<bool> {
-    let Listed { found, shared } = scan(index, path, hash)?;
+    let IndexLookup { found, shared } = scan(index, path, hash)?;
     let Some(name) = shared.filter(|_| !found) else { return Ok(found) };
     // Entries of the shared index that the split index deletes count as tracked, too.
     let shared = index.with_file_name(format!("sharedindex.{name}"));
@@ -80,13 +80,13 @@ fn lists_with(index: &Path, path: &[u8], hash: usize) -> io::Result<bool> {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Listed {
+struct IndexLookup {
     found: bool,
     /// The hash of the shared index, if this one is split.
     shared: Option<String>,
 }
 
-fn scan(index: &Path, path: &[u8], hash: usize) -> io::Result<Listed> {
+fn scan(index: &Path, path: &[u8], hash: usize) -> io::Result<IndexLookup> {
     let file = open(index)?;
     let length = file.metadata()?.len();
     if length > MAX_INDEX_BYTES {
@@ -95,7 +95,7 @@ fn scan(index: &Path, path: &[u8], hash: usize) -> io::Result<Listed> {
     // The file ends with its hash.
     let content = length.checked_sub(hash as u64).ok_or_else(malformed)?;
     let input = BufReader::new(file).take(content);
-    Scan { input, hash, name: Vec::new() }.run(path)
+    IndexScan { input, hash, name: Vec::new() }.run(path)
 }
 
 /// Opens a regular file, without blocking if it is a pipe.
@@ -108,7 +108,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-struct Scan<R> {
+struct IndexScan<R> {
     input: R,
     /// The length of object ids.
     hash: usize,
@@ -116,8 +116,8 @@ struct Scan<R> {
     name: Vec<u8>,
 }
 
-impl<R: BufRead> Scan<R> {
-    fn run(mut self, path: &[u8]) -> io::Result<Listed> {
+impl<R: BufRead> IndexScan<R> {
+    fn run(mut self, path: &[u8]) -> io::Result<IndexLookup> {
         let header = self.take::<12>()?;
         let version = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         let count = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
@@ -127,10 +127,10 @@ impl<R: BufRead> Scan<R> {
         for _ in 0..count {
             self.entry(version)?;
             if covers(path, &self.name) {
-                return Ok(Listed { found: true, shared: None });
+                return Ok(IndexLookup { found: true, shared: None });
             }
         }
-        Ok(Listed { found: false, shared: self.shared_index()? })
+        Ok(IndexLookup { found: false, shared: self.shared_index()? })
     }
 
     /// Reads the next entry: 40 bytes of file metadata, the object id, flags, the path.

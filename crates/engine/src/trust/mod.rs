@@ -40,7 +40,7 @@ enum Trust {
 
 /// What to do if there is no store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum IfMissing {
     Create,
     Refuse,
 }
@@ -123,13 +123,13 @@ impl StorePlace {
     }
 
     /// The folder, if it may be used, with the uuid of the database that may be opened in it.
-    pub(crate) fn admit(&self, missing: Missing) -> Result<StoreFolder, Failure> {
+    pub(crate) fn admit(&self, missing: IfMissing) -> Result<StoreFolder, Failure> {
         let Some(path) = self.real_path()? else {
             return match missing {
-                Missing::Refuse => Err(no_store(&self.path)),
-                Missing::Create => {
+                IfMissing::Refuse => Err(no_store(&self.path)),
+                IfMissing::Create => {
                     create_folder(&self.path)?;
-                    self.admit(Missing::Create)
+                    self.admit(IfMissing::Create)
                 }
             };
         };
@@ -138,7 +138,7 @@ impl StorePlace {
             refuse_tracked(folder.path())?;
         }
         folder.check().map_err(|error| self.refused(&error))?;
-        if missing == Missing::Refuse && !folder.holds_store() {
+        if missing == IfMissing::Refuse && !folder.holds_store() {
             return Err(no_store(&self.path));
         }
         let id = self.truth_id(&folder)?;

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use isolith_engine::{DiaryEntry, Engine, EngineOptions, Key, MemorySearch, Mode, WhichDrawers};
+use isolith_engine::{
+    DiaryEntry, Engine, EngineOptions, Key, MemorySearch, SearchMode, WhichDrawers,
+};
 use isolith_types::{Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Moment, NewDrawer};
 use libtest_mimic::Trial;
 
@@ -95,7 +97,7 @@ async fn relabelled(store: &Path) {
     add(&engine, "The kitchen is being painted.").await;
     engine.fold("@memory", true, None).await.unwrap();
     let found = async |words: &str| {
-        let search = MemorySearch { mode: Mode::Keyword, ..MemorySearch::new(words, 10) };
+        let search = MemorySearch { mode: SearchMode::Keyword, ..MemorySearch::new(words, 10) };
         let hits = engine.search_memory(&search).await.unwrap().hits;
         hits.into_iter().map(|hit| hit.drawer.id).collect::<Vec<_>>()
     };

@@ -140,7 +140,7 @@ async fn damaged(place: &Path) {
     assert_eq!((report.ok, report.exit_status()), (false, 74), "{report:?}");
     let told = detail(&report, "log");
     assert!(told.contains("damaged at frame") && told.contains("records (r"), "{told}");
-    assert!(told.contains("brings all of it back"), "{told}");
+    assert!(told.contains("can recover all of it"), "{told}");
     assert_eq!(fs::read(log_of(&store)).unwrap(), log, "the evidence has changed");
     let report = examine(&store, true).await;
     assert_eq!((report.ok, report.exit_status()), (true, 0), "{report:?}");
@@ -157,7 +157,7 @@ async fn gone(place: &Path) {
     fs::remove_file(log_of(&store)).unwrap();
     let report = examine(&store, false).await;
     assert_eq!(report.exit_status(), 74, "{report:?}");
-    assert!(detail(&report, "log").contains("cannot bring it back"), "{report:?}");
+    assert!(detail(&report, "log").contains("cannot recover it"), "{report:?}");
     let report = examine(&store, true).await;
     let repaired = report.repaired.join("\n");
     assert!(repaired.contains("lost 5 acknowledged commits"), "{repaired}");
@@ -222,7 +222,7 @@ async fn stopped(store: &Path) {
     assert!(lock.pid == pid && lock.is_stopped() && lock.command.contains("sqlite3"), "{lock:?}");
     assert!(status.warnings.iter().any(|it| it.contains(&named)), "{:?}", status.warnings);
     let report = examine(store, false).await;
-    let told = format!("written to by process {pid}, which is stopped");
+    let told = format!("being written by process {pid}, which is stopped");
     assert!(detail(&report, "locks").contains(&told), "{report:?}");
     // Reading goes on.
     model.check_stored(&engine).await;

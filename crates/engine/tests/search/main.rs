@@ -7,6 +7,7 @@ mod drawers;
 mod faults;
 mod folding;
 mod graph;
+mod indexing;
 mod log;
 mod memory;
 mod pages;
@@ -18,13 +19,14 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     isolate::worker_main(&isolith_engine::worker_roles());
-    let programs = support::Programs::prepare(&[faults::ALL, graph::ALL].concat());
+    let programs = support::Programs::prepare(&[faults::ALL, graph::ALL, indexing::ALL].concat());
     let trials: Vec<Trial> = [
         damage::trials(),
         drawers::trials(&programs),
         faults::trials(&programs),
         folding::trials(),
         graph::trials(&programs),
+        indexing::trials(&programs),
         log::trials(),
         memory::trials(),
         pages::trials(),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolith_engine::{Engine, MemorySearch, Mode, WhichDrawers};
+use isolith_engine::{Engine, MemorySearch, SearchMode, WhichDrawers};
 use isolith_types::{Code, DrawerFilter, DrawerPatch, NewDrawer};
 use libtest_mimic::Trial;
 
@@ -69,13 +69,13 @@ async fn found(store: &Path) {
             engine.fold(MEMORY, true, None).await.unwrap();
         }
         for (question, mode, best) in [
-            ("rusty chain", Mode::Hybrid, "rusty"),
-            ("rusty chain", Mode::Keyword, "rusty"),
-            ("how often does the password change", Mode::Hybrid, "credentials"),
-            ("nut allergies of colleagues", Mode::Vector, "peanuts"),
-            ("what happened on 8 May 2023", Mode::Keyword, "peanuts"),
-            ("allergy", Mode::Keyword, "peanuts"),
-            ("notes of February 2024", Mode::Keyword, "credentials"),
+            ("rusty chain", SearchMode::Hybrid, "rusty"),
+            ("rusty chain", SearchMode::Keyword, "rusty"),
+            ("how often does the password change", SearchMode::Hybrid, "credentials"),
+            ("nut allergies of colleagues", SearchMode::Vector, "peanuts"),
+            ("what happened on 8 May 2023", SearchMode::Keyword, "peanuts"),
+            ("allergy", SearchMode::Keyword, "peanuts"),
+            ("notes of February 2024", SearchMode::Keyword, "credentials"),
         ] {
             let search = MemorySearch { mode, ..MemorySearch::new(question, 5) };
             let hits = texts(&engine, search).await;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use isolith_engine::{
-    Engine, EngineOptions, Hits, Page, PutMode, Records, Scope, Selection, StorePlace,
+    Engine, EngineOptions, Hits, Page, PutMode, Records, Selection, StorePlace, StoreScope,
     StoredRecord, Surroundings, Which, find_store,
 };
 use isolith_types::{CollectionSpec, Metadata, Metric, Record};
@@ -62,7 +62,7 @@ pub fn sealed(folder: &Path) -> StorePlace {
         secret_file: Some(folder.with_file_name("secret")),
         ..Surroundings::default()
     };
-    find_store(&around, Scope::ProjectThenUser).unwrap()
+    find_store(&around, StoreScope::ProjectThenUser).unwrap()
 }
 
 pub fn open(folder: &Path) -> Engine {

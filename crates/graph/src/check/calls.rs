@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use isolith_types::counted;
+
 use crate::ast::{Expr, ExprKind, Span};
 use crate::error::{Detail, Result};
 use crate::functions::{self, AggregateKind, Function};
@@ -100,8 +102,9 @@ impl Checker<'_> {
         if (least..=most).contains(&count) {
             return Ok(());
         }
-        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let message = format!("{name}() takes {wanted} arguments, not {count}");
+        let arguments = counted(most, "argument");
+        let wanted = if least == most { arguments } else { format!("{least} to {arguments}") };
+        let message = format!("{name}() takes {wanted}, not {count}");
         self.error(span, Detail::InvalidNumberOfArguments, message)
     }
 

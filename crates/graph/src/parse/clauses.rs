@@ -1,5 +1,6 @@
 use crate::ast::{
-    Clause, Expr, ExprKind, Item, Projection, RemoveItem, SetItem, SingleQuery, Span, Statement,
+    Clause, Expr, ExprKind, Projection, ProjectionItem, RemoveItem, SetItem, SingleQuery, Span,
+    Statement,
 };
 use crate::error::{Detail, Result};
 
@@ -111,7 +112,7 @@ impl Parser<'_> {
             loop {
                 let expr = self.expression()?;
                 let alias = if self.eat_word("AS") { Some(self.variable()?) } else { None };
-                items.push(Item { expr, alias });
+                items.push(ProjectionItem { expr, alias });
                 if !self.eat(",") {
                     break;
                 }

@@ -8,13 +8,21 @@ use super::{Run, regex};
 
 pub(super) fn binary(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<Value> {
     match operator {
-        BinaryOp::In => return is_in(run, a, b),
+        BinaryOp::In => is_in(run, a, b),
         BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains => {
-            return text_predicate(run, operator, a, b);
+            text_predicate(run, operator, a, b)
         }
-        BinaryOp::Matches => return matches(run, a, b),
-        _ => {}
+        BinaryOp::Matches => matches(run, a, b),
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Divide
+        | BinaryOp::Modulo
+        | BinaryOp::Power => calculate(run, operator, a, b),
     }
+}
+
+fn calculate(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
         (Value::Integer(a), Value::Integer(b)) => integers(operator, *a, *b),

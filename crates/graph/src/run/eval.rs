@@ -86,18 +86,15 @@ pub(super) fn truth(value: &Value) -> Result<Option<bool>> {
 
 fn compared(operator: CompareOp, a: &Value, b: &Value) -> Option<bool> {
     use std::cmp::Ordering;
+    let ordered = |holds: fn(Ordering) -> bool| Some(compare(a, b)?.is_some_and(holds));
     match operator {
-        CompareOp::Equal => return equals(a, b),
-        CompareOp::NotEqual => return equals(a, b).map(|equal| !equal),
-        _ => {}
+        CompareOp::Equal => equals(a, b),
+        CompareOp::NotEqual => equals(a, b).map(|equal| !equal),
+        CompareOp::Less => ordered(Ordering::is_lt),
+        CompareOp::LessOrEqual => ordered(Ordering::is_le),
+        CompareOp::Greater => ordered(Ordering::is_gt),
+        CompareOp::GreaterOrEqual => ordered(Ordering::is_ge),
     }
-    let ordering = compare(a, b)?;
-    Some(ordering.is_some_and(|ordering| match operator {
-        CompareOp::Less => ordering == Ordering::Less,
-        CompareOp::LessOrEqual => ordering != Ordering::Greater,
-        CompareOp::Greater => ordering == Ordering::Greater,
-        _ => ordering != Ordering::Less,
-    }))
 }
 
 fn logic<'r>(run: &Run<'r>, row: &mut Row, operator: Logic, terms: &'r [Ex]) -> Result<Value> {

@@ -210,7 +210,7 @@ pub(super) fn var_expand<'r>(
     };
     run.adjacency();
     let wanted = wanted_properties(run, row, it.properties)?;
-    let mut walk = Walk::default();
+    let mut walk = PathWalk::default();
     let mut held = run.budget.hold();
     if it.min == 0 && arrive(it, &walk, from, target, row, next)? == Flow::Stop {
         return Ok(Flow::Stop);
@@ -259,7 +259,7 @@ pub(super) fn var_expand<'r>(
 
 fn arrive(
     it: &VarExpand<'_>,
-    walk: &Walk,
+    walk: &PathWalk,
     node: i64,
     target: Option<i64>,
     row: &mut Row,
@@ -278,12 +278,12 @@ fn arrive(
 
 /// The relationships of a path, with a set for fast lookup once there are many.
 #[derive(Default)]
-struct Walk {
+struct PathWalk {
     edges: Vec<i64>,
     set: FastSet<i64>,
 }
 
-impl Walk {
+impl PathWalk {
     const FEW: usize = 16;
 
     fn has(&self, edge: i64) -> bool {

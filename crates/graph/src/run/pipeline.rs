@@ -99,7 +99,11 @@ fn operators<'r>(run: &Run<'r>, step: &'r QueryStep) -> Result<Vec<Op<'r>>> {
     match step {
         QueryStep::Match(pattern) => plan::clause(run, pattern),
         QueryStep::Unwind { list, slot } => Ok(vec![Op::Unwind { list, slot: *slot }]),
-        _ => Ok(Vec::new()),
+        QueryStep::Project(_)
+        | QueryStep::Create(_)
+        | QueryStep::Merge(_)
+        | QueryStep::Set(_)
+        | QueryStep::Delete { .. } => Ok(Vec::new()),
     }
 }
 

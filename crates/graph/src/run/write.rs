@@ -31,7 +31,7 @@ pub(super) fn write<'r>(run: &Run<'r>, step: &'r QueryStep, rows: &mut Vec<Row>)
             *rows = result;
             Ok(())
         }
-        _ => Ok(()),
+        QueryStep::Match(_) | QueryStep::Unwind { .. } | QueryStep::Project(_) => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-use isolith_types::Metadata;
+use isolith_types::{Metadata, counted};
 
 use crate::feed::{
     BufferedFeed, Content, Fault, Feed, Taken, next_member, peek, skip_value, take_value,
@@ -164,7 +164,7 @@ impl<C: Content + Clone> Batches<C> {
         if self.reader.at_end().map_err(|fault| changed_at(fault, rows))? {
             Ok(())
         } else {
-            Err(IntakeError::changed(format!("it had {rows} rows, now it has more")))
+            Err(IntakeError::changed(format!("it had {}, now it has more", counted(rows, "row"))))
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 
-use isolith_types::{Code, Failure, Hint, LONGEST_VECTOR};
+use isolith_types::{Code, Failure, Hint, LONGEST_VECTOR, counted};
 
 use crate::feed::{Fault, name_byte};
 use crate::records::RowProblem;
@@ -106,7 +106,7 @@ pub enum IntakeError {
         detail: String,
     },
     /// The cursor is not in the file.
-    #[error("cannot resume at row {row}: the file has only {rows} rows")]
+    #[error("cannot resume at row {row}: the file has only {}", counted(*rows, "row"))]
     BadCursor {
         /// The cursor's row.
         row: u64,
@@ -232,7 +232,7 @@ pub(crate) enum Flaw {
     LongId { bytes: usize },
     #[error("id {id:?} is already used by row {first}")]
     DuplicateId { id: String, first: u64 },
-    #[error("embedding has {found} numbers, expected {expected}")]
+    #[error("embedding has {}, expected {expected}", counted(*found, "number"))]
     Dimension { found: usize, expected: u32 },
     #[error("embedding has more than {} numbers", crate::records::MAX_DIMENSION)]
     TooManyNumbers,
@@ -298,5 +298,5 @@ fn bad_rows(problems: &[RowProblem], total: u64, rows: u64) -> String {
     let shown: Vec<_> = problems.iter().take(SHOWN).map(RowProblem::to_string).collect();
     let more = total - shown.len() as u64;
     let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("{total} of {rows} rows cannot be used: {}{tail}", shown.join("; "))
+    format!("{total} of {} cannot be used: {}{tail}", counted(rows, "row"), shown.join("; "))
 }

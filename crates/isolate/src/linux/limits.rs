@@ -2,9 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, Signal};
+use rustix::time::{ClockId, clock_gettime};
 
 /// When the machine runs out of memory, workers are killed first: the front can replace them.
 const OOM_SCORE: &str = "500";
@@ -26,6 +28,21 @@ pub(crate) fn apply(role: &str, memory_cap: Option<u64>) -> io::Result<()> {
         let _ = rustix::thread::set_name(&name);
     }
     Ok(())
+}
+
+/// Lets the kernel end this process with SIGXCPU after this much more CPU time, to the second;
+/// `None` lifts the limit.
+pub(crate) fn limit_cpu(more: Option<Duration>) -> io::Result<()> {
+    let hard = rustix::process::getrlimit(Resource::Cpu).maximum;
+    let limit = more.map(|more| {
+        let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
+        u64::try_from(used).unwrap_or(0).saturating_add(more.as_secs().max(1)).saturating_add(1)
+    });
+    let current = match (limit, hard) {
+        (Some(limit), Some(hard)) => Some(limit.min(hard)),
+        (limit, hard) => limit.or(hard),
+    };
+    Ok(rustix::process::setrlimit(Resource::Cpu, Rlimit { current, maximum: hard })?)
 }
 
 fn set(resource: Resource, limit: u64) -> io::Result<()> {

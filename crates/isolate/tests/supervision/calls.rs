@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isolate::misbehave::Fault;
 use isolate::{
-    BreakerPolicy, CallError, CallOptions, DeathClass, Hooks, MemoryQuarantine, PoolSettings,
+    BreakerPolicy, CallError, CallOptions, DeathClass, End, Hooks, MemoryQuarantine, PoolSettings,
     Quarantine,
 };
 use libtest_mimic::Trial;
@@ -24,6 +24,7 @@ pub fn trials() -> Vec<Trial> {
         trial("call::a_full_queue_rejects_jobs", queue_full),
         trial("call::waiting_for_a_worker_times_out", queue_timeout),
         trial("call::a_timeout_is_retried_only_if_idempotent", timeouts),
+        trial("call::cpu_time_is_limited_until_the_end_of_the_job", cpu_limit),
         trial("call::a_job_that_kills_twice_is_quarantined", poison),
         trial("call::a_batch_is_bisected", batch),
         trial("call::the_breaker_opens_and_closes_again", breaker),
@@ -173,6 +174,21 @@ async fn timeouts() {
     let again = CallOptions { idempotent: true, ..once };
     let answer = pool.call(&Request::Fail(Fault::Hang, 2), again).await.unwrap();
     assert_eq!(answer.deaths.len(), 1);
+}
+
+async fn cpu_limit() {
+    let pool = pool(PoolSettings { spares: 0, ..restless() });
+    let (short, long) = (Duration::from_millis(1), Duration::from_secs(60));
+    call(&pool, Request::Spin(short, true)).await.unwrap();
+    // The same worker, which may use more than the limit of the job before.
+    call(&pool, Request::Spin(Duration::from_millis(2_500), false)).await.unwrap();
+    let once = CallOptions { strikes: Some(1), ..CallOptions::default() };
+    let error = pool.call(&Request::Spin(long, true), once).await.unwrap_err();
+    let (CallError::Died { deaths, .. } | CallError::Poisoned { deaths, .. }) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(deaths[0].class, DeathClass::Crash);
+    assert_eq!(deaths[0].end, End::Signaled(libc::SIGXCPU));
 }
 
 async fn poison() {

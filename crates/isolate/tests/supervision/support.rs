@@ -24,6 +24,8 @@ pub enum Request {
     Echo(Bulk),
     /// Commits the fault on the first attempt, echoes the number on the next.
     Fail(Fault, u64),
+    /// Uses this much CPU time, with a limit of a second or without any.
+    Spin(Duration, bool),
     /// Crashes if one of these numbers is 13.
     Unlucky(Vec<u64>),
     Sleep(Duration),
@@ -73,6 +75,15 @@ impl Role for Tester {
                     fault.commit(context);
                 }
                 Reply::Number(number)
+            }
+            Request::Spin(time, limited) => {
+                if limited {
+                    context.limit_cpu(Duration::from_secs(1));
+                }
+                while cpu_time() < time {
+                    std::hint::spin_loop();
+                }
+                Reply::Done
             }
             Request::Unlucky(numbers) => {
                 if numbers.contains(&13) {
@@ -138,6 +149,11 @@ impl Role for Tester {
             _ => "other",
         }
     }
+}
+
+fn cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    used.try_into().unwrap()
 }
 
 /// A role that does not stop when told to.

@@ -1,7 +1,7 @@
 //! Reading the code index.
 
 use isolate_types::Bulk;
-use isolith_search::{Mode, Weights, Why};
+use isolith_search::{CodeWeights, Explanation, SearchMode};
 use isolith_types::{ChunkKind, Degraded, FileVersion, Symbol};
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +57,13 @@ pub struct SearchCode {
     /// A vector to use instead of the text's: f32, little-endian.
     pub vector: Option<Bulk>,
     /// The search mode.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// The maximum number of hits.
     pub limit: u32,
     /// Which chunks.
     pub filter: CodeScope,
     /// The ranking weights.
-    pub weights: Weights,
+    pub weights: CodeWeights,
 }
 
 /// Which chunks are searched. Empty lists and `None` allow all.
@@ -101,6 +101,8 @@ pub struct CodeFound {
     pub hits: Vec<FoundChunk>,
     /// Why the answer is incomplete.
     pub degraded: Option<Degraded>,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// Which segments the search used.
     pub searched: Searched,
     /// Whether any code is indexed.
@@ -137,7 +139,20 @@ pub struct FoundChunk {
     /// At least 0; higher is better.
     pub score: f32,
     /// What contributed to the score.
-    pub why: Why,
+    pub why: Explanation,
+    /// Further places in the same file, best first.
+    pub also: Vec<FoundPlace>,
+}
+
+/// A further chunk of a file that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundPlace {
+    /// The first line, from 1.
+    pub start_line: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// The first symbol that it defines.
+    pub symbol: Option<String>,
 }
 
 impl SearchReply for CodeFound {

@@ -1,6 +1,6 @@
 //! Reading agent memory.
 
-use isolith_search::{MemoryWeights, Mode};
+use isolith_search::{MemoryWeights, SearchMode};
 use isolith_types::{Drawer, DrawerFilter, DrawerHit, DrawerPage, SimilarDrawer};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub struct SearchMemory {
     /// A question, or words.
     pub text: String,
     /// The search mode.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// The maximum number of hits.
     pub limit: u32,
     /// Which drawers.

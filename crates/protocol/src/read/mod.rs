@@ -14,8 +14,8 @@ use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
 use serde::{Deserialize, Serialize};
 
 pub use code::{
-    CodeFound, CodeScope, EmbedMovedFile, FoundChunk, GetChunks, ListFiles, ListRoots, LocateRoots,
-    SearchCode,
+    CodeFound, CodeScope, EmbedMovedFile, FoundChunk, FoundPlace, GetChunks, ListFiles, ListRoots,
+    LocateRoots, SearchCode,
 };
 pub use facts::{CountFacts, GetEntity, ListEntities, ListTimeline, QueryFacts};
 pub use graph::{CypherFound, RunCypher};

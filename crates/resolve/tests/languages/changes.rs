@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isolith_resolve::{Key, changed_keys};
+use isolith_resolve::{LookupKey, changed_keys};
 use isolith_types::EdgeKind;
 
 use crate::project::Files;
@@ -18,7 +18,8 @@ fn project(library: &str) -> Files {
 /// The files with a lookup that the change of `library.py` affects.
 fn affected(before: &Files, after: &Files) -> Vec<String> {
     let (old, new) = (before.0.get("library.py"), after.0.get("library.py"));
-    let changed: BTreeSet<Key> = changed_keys("library.py", old.map(|g| &***g), new.map(|g| &***g));
+    let changed: BTreeSet<LookupKey> =
+        changed_keys("library.py", old.map(|g| &***g), new.map(|g| &***g));
     let looks =
         |path: &&String| before.resolution(path).keys.iter().any(|key| changed.contains(key));
     before.0.keys().filter(|path| *path != "library.py").filter(looks).cloned().collect()

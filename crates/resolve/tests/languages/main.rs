@@ -1,6 +1,7 @@
 //! Edges for each language. The expected lists are complete for the given kinds.
 
 mod changes;
+mod embedded;
 mod project;
 
 use isolith_types::EdgeKind;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use isolate_types::InWorker;
 use isolith_resolve::{Outline, Project, Resolution, module_keys, resolve};
-use isolith_source::{Chunker, Mode};
+use isolith_source::{Chunker, Mode, WorkLimit};
 use isolith_types::{Certainty, CodeEdge, CodeNode, EdgeKind, FileGraph};
 
 /// Outlines by path.
@@ -18,8 +17,8 @@ impl Files {
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let mut chunker = Chunker::new(InWorker::in_process());
         let mut graph = |path: &str, text: &str| {
-            let budget = Duration::from_secs(60);
-            Arc::new(chunker.chunk(path, text, Mode::Parsed, budget, &|| false).graph.into())
+            let chunked = chunker.chunk(path, text, Mode::Parsed, WorkLimit::NONE, &|| false);
+            Arc::new(chunked.graph.into())
         };
         Self(files.iter().map(|(path, text)| ((*path).to_owned(), graph(path, text))).collect())
     }

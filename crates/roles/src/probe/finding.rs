@@ -1,53 +1,53 @@
-//! What a probe is asked and what it finds, as plain values.
+//! The checks of a probe, and their results.
 
 use serde::{Deserialize, Serialize};
 
 use isolith_protocol::Damage;
 
-/// Something that can be wrong with a store.
+/// A check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
-    /// SQLite's own check of the truth.
+    /// SQLite's integrity check of the database.
     Integrity,
-    /// The log of changes, and whether all that was acknowledged is there.
+    /// Whether all acknowledged commits are in the database or its log.
     Log,
-    /// Tables, indexes and version of the truth.
+    /// Tables, indexes and version of the database.
     Schema,
-    /// Rows that belong to nothing.
+    /// References between rows.
     References,
-    /// The numbers of records that collections claim to have.
+    /// Stored counts of records.
     Counts,
-    /// Lengths and numbers of stored vectors.
+    /// Dimensions and values of stored vectors.
     Vectors,
-    /// What filters look at against the metadata.
+    /// The values that filters use, compared with the metadata.
     Fields,
-    /// Rows of segments, tombstones and tail against the records.
+    /// Row counts of segments, tombstones and tail, compared with the records.
     Generations,
-    /// Every byte of every segment.
+    /// Checksums of all segments.
     Segments,
-    /// Whether stored vectors find themselves.
+    /// Whether searches for stored vectors find them.
     SelfQueries,
     /// Owners and modes of files and folders.
     Permissions,
-    /// Room on the disk.
+    /// Free disk space.
     Disk,
     /// Who holds the store's locks.
     Locks,
-    /// What the system allows a process.
+    /// Resource limits of processes.
     Limits,
-    /// Jobs that are not tried again.
+    /// Quarantined jobs.
     Quarantine,
-    /// What workers died of.
+    /// Crash reports of workers.
     Crashes,
-    /// What is kept, and how much of it may be.
+    /// Files that are kept only up to a limit, and leftovers.
     Kept,
-    /// What earlier salvages could not save.
+    /// Data that earlier salvages could not recover.
     Losses,
 }
 
 impl Check {
-    /// All of them, in the order in which they are run and shown.
+    /// All checks, in the order in which they are run and shown.
     pub const ALL: [Check; 18] = [
         Check::Integrity,
         Check::Log,
@@ -93,7 +93,7 @@ impl Check {
         }
     }
 
-    /// Whether it takes the longer the more is stored.
+    /// Whether its duration grows with the size of the store.
     pub fn reads_everything(self) -> bool {
         matches!(
             self,
@@ -110,13 +110,13 @@ impl Check {
     }
 }
 
-/// How bad it is; the later the worse.
+/// The result of a check, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// Nothing is wrong.
+    /// No problem was found.
     Ok,
-    /// Nothing is broken, but somebody should know.
+    /// Nothing is broken, but the user should know about it.
     Warn,
     /// It could not be checked, or does not work.
     Failed,
@@ -136,21 +136,21 @@ impl Health {
     }
 }
 
-/// What one check found.
+/// The result of one check, with details.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub status: Health,
-    /// What was seen, for people.
+    /// A human-readable description.
     pub detail: String,
-    /// What a repair can do about it.
-    pub cures: Vec<Cure>,
+    /// The repairs that would fix it.
+    pub repairs: Vec<Repair>,
 }
 
 impl Finding {
-    /// A finding without a cure.
+    /// A finding without repairs.
     pub fn new(status: Health, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), cures: Vec::new() }
+        Self { status, detail: detail.into(), repairs: Vec::new() }
     }
 
     pub(super) fn ok(detail: impl Into<String>) -> Self {
@@ -158,54 +158,53 @@ impl Finding {
     }
 
     #[must_use]
-    pub(super) fn with(mut self, cure: Cure) -> Self {
-        self.cures.push(cure);
+    pub(super) fn with(mut self, repair: Repair) -> Self {
+        self.repairs.push(repair);
         self
     }
 
-    /// Makes one finding of several problems: the worst decides, the first ones are
-    /// told.
+    /// A finding with several problems, of which the first are listed.
     pub(super) fn of_problems(status: Health, problems: &[String]) -> Self {
         Self::new(status, joined(problems))
     }
 }
 
-/// What a repair can do.
+/// A repair of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cure {
-    /// Save what can be read of the truth into a new file.
+pub enum Repair {
+    /// Salvage what can be read of the database into a new file.
     Salvage,
-    /// Make a new truth of the old one and all that can be read of its log.
+    /// Rebuild the database from the old one and everything readable in its log.
     RecoverLog,
     /// Count the records of all collections again.
     Recount,
-    /// Make a collection's segments anew.
-    Rebuild(Rebuild),
-    /// Make the graph's segment anew; these are not to be used any more.
+    /// Rebuild a collection's segments.
+    RebuildCollection(CollectionRebuild),
+    /// Quarantine these files and rebuild the graph segment.
     RebuildGraph(Vec<Damage>),
-    /// Take rights away from others, and give them to the owner.
+    /// Make files and folders accessible to the owner only.
     Permissions,
-    /// Remove files that nothing refers to.
+    /// Remove unreferenced files.
     Leftovers,
 }
 
-/// A collection whose segments are to be made anew.
+/// A collection whose segments must be rebuilt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rebuild {
-    /// Its name.
+pub struct CollectionRebuild {
+    /// The collection's name.
     pub collection: String,
-    /// Its number.
+    /// The collection's id.
     pub id: u64,
-    /// The generation that was looked at.
+    /// The generation that was checked.
     pub generation: u64,
-    /// The files that must not be used any more.
+    /// The files to quarantine.
     pub damaged: Vec<Damage>,
 }
 
-/// Problems that a detail lists; the rest is counted.
+/// Maximum number of problems listed in a detail.
 const LISTED: usize = 5;
 
-/// The first of several sentences, in one line.
+/// The first problems in one line, and the number of the others.
 pub(super) fn joined(problems: &[String]) -> String {
     let mut text = problems.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
     if problems.len() > LISTED {
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_check_has_a_name_of_its_own() {
+    fn names_are_unique_and_match_the_json() {
         let names: std::collections::BTreeSet<_> = Check::ALL.iter().map(|it| it.name()).collect();
         assert_eq!(names.len(), Check::ALL.len());
         for check in Check::ALL {
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut() {
+    fn long_lists_are_abbreviated() {
         let many: Vec<String> = (0..8).map(|n| n.to_string()).collect();
         assert_eq!(joined(&many), "0; 1; 2; 3; 4; and 3 more");
         assert_eq!(joined(&many[..2]), "0; 1");

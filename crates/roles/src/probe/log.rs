@@ -1,16 +1,18 @@
-//! Whether the truth has come as far as was acknowledged.
+//! Checks that all acknowledged commits are in the database or its write-ahead log.
 
 use isolate::InWorker;
 use isolith_protocol::StoreError;
-use isolith_store::{LogState, MarkState, Missing, Part, Progress, StoreFolder, Truth};
+use isolith_store::{LogState, LostPart, MarkState, MissingCommits, Progress, StoreFolder, Truth};
 
-use super::finding::{Cure, Finding, Health};
+use isolith_types::counted;
 
-/// Ids that are named of each kind.
-const NAMED: usize = 5;
+use super::finding::{Finding, Health, Repair};
 
-/// Compares the mark of what was acknowledged with the truth and its log. Must run before
-/// this process has opened the truth.
+/// Maximum number of ids listed for each kind.
+const LISTED_IDS: usize = 5;
+
+/// Compares the mark of acknowledged commits with the database and its log. Must run before this
+/// process opens the database.
 pub(super) fn check(folder: &StoreFolder, token: InWorker) -> Result<Finding, StoreError> {
     Ok(finding(&Truth::examine_log(folder, token)?))
 }
@@ -18,59 +20,60 @@ pub(super) fn check(folder: &StoreFolder, token: InWorker) -> Result<Finding, St
 fn finding(state: &LogState) -> Finding {
     let LogState { mark, frames, reached, missing } = state;
     if let Some(missing) = missing {
-        return Finding::new(Health::Corrupt, describe(missing)).with(Cure::RecoverLog);
+        return Finding::new(Health::Corrupt, describe(missing)).with(Repair::RecoverLog);
     }
     let Some(reached) = reached else {
-        let detail = "not checked: the store's own row cannot be read";
+        let detail = "not checked: cannot read the row of the store";
         return Finding::new(Health::Failed, detail);
     };
     let commits = reached.commits;
     match mark {
         MarkState::Sound => Finding::ok(format!(
-            "all acknowledged commits are there ({commits}); {frames} pages in the log"
+            "no acknowledged commits are missing ({commits} in total); {} in the log",
+            counted(*frames, "page")
         )),
-        MarkState::None => Finding::ok("nothing was acknowledged yet"),
+        MarkState::None => Finding::ok("no commits have been acknowledged yet"),
         MarkState::Damaged => Finding::new(
             Health::Warn,
-            "the file `acknowledged` is damaged, so that nobody can tell whether commits are \
-             missing; the next write creates it again",
+            "the file `acknowledged` is damaged, so missing commits cannot be detected; the next \
+             write creates it again",
         ),
     }
 }
 
-/// What is missing, for people.
-pub(super) fn describe(missing: &Missing) -> String {
-    let Missing { from, to, stops_at, beyond, recoverable_to, parts } = missing;
+pub(super) fn describe(missing: &MissingCommits) -> String {
+    let MissingCommits { from, to, stops_at, beyond, recoverable_to, parts } = missing;
     let mut text = format!("{} missing", range("commit", from.commits, to.commits));
     if to.change >= from.change {
         text.push_str(&format!(" (with {})", range("change", from.change, to.change)));
     }
     match stops_at {
         Some(frame) => text.push_str(&format!(
-            ": the log is damaged at frame {frame}; {beyond} commits were found beyond it"
+            ": the log is damaged at frame {frame}; {} found after it",
+            counted(*beyond, "commit")
         )),
-        None => text.push_str(": the log ends too early, is gone, or is an older one"),
+        None => text.push_str(": the log is truncated, missing or outdated"),
     }
-    let named = parts.iter().map(name).collect::<Vec<_>>();
-    if !named.is_empty() {
-        text.push_str(&format!(", with {}", named.join(", ")));
+    let listed = parts.iter().map(describe_part).collect::<Vec<_>>();
+    if !listed.is_empty() {
+        text.push_str(&format!(", with {}", listed.join(", ")));
     }
-    text.push_str(&format!("; {}", prospect(*recoverable_to, *from, *to, *beyond)));
+    text.push_str(&format!("; {}", recoverability(*recoverable_to, *from, *to, *beyond)));
     text
 }
 
-fn prospect(recoverable: Progress, from: Progress, to: Progress, beyond: u64) -> String {
+fn recoverability(recoverable: Progress, from: Progress, to: Progress, beyond: u64) -> String {
     if recoverable.commits >= to.commits {
-        "a repair brings all of it back".to_owned()
+        "a repair can recover all of it".to_owned()
     } else if recoverable.commits + 1 > from.commits {
-        let last = recoverable.commits;
         format!(
-            "a repair brings back what was written up to commit {last}, and later rows if it can"
+            "a repair can recover everything up to commit {}, and later rows if they are readable",
+            recoverable.commits
         )
     } else if beyond > 0 {
-        "a repair saves the rows that can be read".to_owned()
+        "a repair can recover the rows that are readable".to_owned()
     } else {
-        "a repair cannot bring it back".to_owned()
+        "a repair cannot recover it".to_owned()
     }
 }
 
@@ -81,13 +84,13 @@ fn range(what: &str, first: u64, last: u64) -> String {
     }
 }
 
-fn name(part: &Part) -> String {
-    let Part { kind, count, ids } = part;
-    let mut names = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
-    if *count > names.len() as u64 {
-        names.push("…");
+fn describe_part(part: &LostPart) -> String {
+    let LostPart { kind, count, ids } = part;
+    let mut listed = ids.iter().take(LISTED_IDS).map(String::as_str).collect::<Vec<_>>();
+    if *count > listed.len() as u64 {
+        listed.push("…");
     }
-    format!("{count} {kind} ({})", names.join(", "))
+    format!("{count} {kind} ({})", listed.join(", "))
 }
 
 #[cfg(test)]
@@ -99,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_in_a_sentence() {
+    fn describes_missing_commits() {
         let ids = vec!["a".to_owned(), "b".to_owned()];
-        let part = Part { kind: "records".to_owned(), count: 3, ids };
-        let found = Missing {
+        let part = LostPart { kind: "records".to_owned(), count: 3, ids };
+        let found = MissingCommits {
             from: at(7, 20),
             to: at(9, 22),
             stops_at: Some(4),
@@ -113,10 +116,9 @@ mod tests {
         assert_eq!(
             describe(&found),
             "commits 7 to 9 missing (with changes 20 to 22): the log is damaged at frame 4; \
-             3 commits were found beyond it, with 3 records (a, b, …); a repair brings all of it \
-             back"
+             3 commits found after it, with 3 records (a, b, …); a repair can recover all of it"
         );
-        let gone = Missing {
+        let gone = MissingCommits {
             from: at(7, 20),
             to: at(7, 19),
             stops_at: None,
@@ -126,8 +128,8 @@ mod tests {
         };
         assert_eq!(
             describe(&gone),
-            "commit 7 missing: the log ends too early, is gone, or is an older one; a repair \
-             cannot bring it back"
+            "commit 7 missing: the log is truncated, missing or outdated; a repair cannot recover \
+             it"
         );
     }
 }

@@ -1,32 +1,32 @@
-//! What earlier salvages could not save, for as long as the damaged truths are kept.
+//! Reports data that earlier salvages lost, as long as the damaged databases are kept.
 
 use isolith_store::{Extent, SavedReport, StoreFolder};
 
 use super::finding::{Finding, Health};
 
-/// Ids that are told of each loss.
-const NAMED_IDS: usize = 3;
+/// Maximum number of ids listed for each loss.
+const LISTED_IDS: usize = 3;
 
-/// Tells what was lost, and which file has all of it.
 pub(super) fn check(folder: &StoreFolder) -> Finding {
-    let mut told = Vec::new();
+    let mut problems = Vec::new();
     for (path, report) in SavedReport::all(folder) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some(report) = report else {
-            told.push(format!("{name} cannot be read: what a salvage lost is unknown"));
+            problems.push(format!("cannot read {name}, the report of a salvage's losses"));
             continue;
         };
-        // What indexing makes again is not a loss any more.
+        // Derived data is restored by indexing.
         let losses = report.lost.iter().filter(|loss| loss.extent != Extent::Derived);
-        let losses: Vec<String> = losses.map(|loss| loss.in_words(NAMED_IDS)).collect();
+        let losses: Vec<String> = losses.map(|loss| loss.in_words(LISTED_IDS)).collect();
         if !losses.is_empty() {
-            told.push(format!("see {name} (delete it with the damaged file to end this warning)"));
-            told.extend(losses);
+            let advice = "delete it and the damaged file to end this warning";
+            problems.push(format!("see {name} ({advice})"));
+            problems.extend(losses);
         }
     }
-    match told.is_empty() {
-        true => Finding::ok("no salvage has lost anything, as far as reports are kept"),
-        false => Finding::of_problems(Health::Warn, &told),
+    match problems.is_empty() {
+        true => Finding::ok("no report of lost data"),
+        false => Finding::of_problems(Health::Warn, &problems),
     }
 }
 
@@ -48,24 +48,24 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_told_while_the_damaged_truth_is_kept() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = StoreFolder::new(place.path());
+    fn reports_losses_while_the_damaged_database_is_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(temp.path());
         assert_eq!(check(&folder).status, Health::Ok);
-        let damaged = place.path().join("truth.sqlite.damaged-1");
-        let beside = place.path().join("truth.sqlite.damaged-1.report.json");
+        let damaged = temp.path().join("truth.sqlite.damaged-1");
+        let report_file = temp.path().join("truth.sqlite.damaged-1.report.json");
         let write = |extent| {
-            std::fs::write(&beside, serde_json::to_vec(&report(extent)).unwrap()).unwrap();
+            std::fs::write(&report_file, serde_json::to_vec(&report(extent)).unwrap()).unwrap();
         };
         std::fs::write(&damaged, "").unwrap();
         write(Extent::Partial);
         let found = check(&folder);
         assert_eq!(found.status, Health::Warn);
-        let says = "saved in part: 80 entities (their types are lost): \"name 0\", \"name 1\"";
-        assert!(found.detail.contains(says), "{}", found.detail);
+        let expected = "saved in part: 80 entities (their types are lost): \"name 0\", \"name 1\"";
+        assert!(found.detail.contains(expected), "{}", found.detail);
         write(Extent::Derived);
         assert_eq!(check(&folder).status, Health::Ok);
-        std::fs::write(&beside, "{").unwrap();
+        std::fs::write(&report_file, "{").unwrap();
         assert_eq!(check(&folder).status, Health::Warn);
         std::fs::remove_file(&damaged).unwrap();
         assert_eq!(check(&folder).status, Health::Ok);

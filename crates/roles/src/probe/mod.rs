@@ -1,5 +1,5 @@
-//! The role that examines a store: one check, one process, so that a check that crashes
-//! takes no other with it.
+//! The role that checks a store: one check per process, so that a crash does not affect other
+//! checks.
 
 mod crashes;
 mod finding;
@@ -9,7 +9,7 @@ mod losses;
 mod machine;
 mod permissions;
 mod segments;
-mod selves;
+mod self_queries;
 mod truth;
 
 use std::io;
@@ -20,58 +20,58 @@ use isolith_embed::{Model, model_name};
 use isolith_fault as fault;
 use isolith_protocol::StoreError;
 use isolith_store::{
-    Check as Look, Embedder, LogRecovery, SalvageReport, StoreFolder, Truth, TruthId,
+    Check as TruthCheck, Embedder, LogRecovery, Reader, SalvageReport, StoreFolder, Truth, TruthId,
 };
 use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::drawers;
-use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
+use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
 pub use crashes::CrashHistory;
-pub use finding::{Check, Cure, Finding, Health, Rebuild};
+pub use finding::{Check, CollectionRebuild, Finding, Health, Repair};
 pub use machine::{bytes_below, locks};
 
-/// Examines a store, and mends what needs neither writer nor builder.
+/// Checks a store, and makes the repairs that need neither writer nor builder.
 pub struct Probe {
     settings: StoreSettings,
     token: InWorker,
 }
 
-/// What a probe is asked.
+/// A job of the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeJob {
-    /// To look at something.
+    /// Runs a check.
     Check {
-        /// At what.
+        /// The check.
         check: Check,
-        /// Whether to take the time for all of it.
+        /// Whether to include the slow parts.
         full: bool,
     },
-    /// To remove what processes left behind when they died.
+    /// Removes leftovers of crashed processes.
     RemoveLeftovers,
-    /// To remove what is over its limit.
+    /// Removes files that exceed their limits.
     EnforceLimits,
-    /// To forget what others may have prepared in a store that came from somewhere else.
+    /// Makes a store from elsewhere the user's own: removes what others may have planted in it.
     Adopt {
-        /// The truth's new identity.
+        /// The database's new identity.
         uuid: String,
     },
-    /// To make a new truth of the old one and all that can be read of its log.
+    /// Rebuilds the database from the old one and everything readable in its log.
     RecoverLog,
-    /// To save what can be read of the truth into a new one.
+    /// Salvages what can be read of the database into a new one.
     Salvage,
 }
 
-/// What it answers.
+/// The reply to a [`ProbeJob`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProbeReply {
-    /// To a check.
-    Found(Finding),
-    /// What was done, in sentences.
-    Mended(Vec<String>),
-    /// What became of a damaged log; nothing if it is not.
+    /// The result of a check.
+    Checked(Finding),
+    /// Descriptions of what was done.
+    Repaired(Vec<String>),
+    /// The result of recovering the log; `None` if no commits are missing.
     Recovered(Option<LogRecovery>),
-    /// To a salvage.
+    /// The result of a salvage.
     Salvaged(SalvageReport),
 }
 
@@ -87,33 +87,33 @@ impl Role for Probe {
 
     fn handle(&mut self, job: ProbeJob, context: &Context<'_>) -> Self::Reply {
         fault::point(&format!("probe.{}", Self::kind(&job)), context);
-        if must_pass_on(context) {
-            return Err(failure(passed_on(&self.settings)));
+        if pass_on_if_replaced(context) {
+            return Err(failure(replaced_error(&self.settings)));
         }
         let folder = self.settings.folder();
         match job {
             ProbeJob::Check { check, full } => {
-                let finding = self.look(&folder, check, full, context);
-                Ok(ProbeReply::Found(finding.unwrap_or_else(|error| truth::finding_of(&error))))
+                let finding = self.run_check(&folder, check, full, context);
+                Ok(ProbeReply::Checked(finding.unwrap_or_else(|error| truth::finding_of(&error))))
             }
             ProbeJob::RemoveLeftovers => {
-                ours(&folder)?;
+                check_folder(&folder)?;
                 let mut done =
                     kept::remove_leftovers(&folder).map_err(|error| refused(&folder, &error))?;
                 let mut reader = truth::open(&folder, context, self.token).map_err(failure)?;
-                done.extend(segments::remove_unnamed(&folder, &mut reader).map_err(failure)?);
-                Ok(ProbeReply::Mended(done))
+                done.extend(segments::remove_unreferenced(&folder, &mut reader).map_err(failure)?);
+                Ok(ProbeReply::Repaired(done))
             }
             ProbeJob::EnforceLimits => {
-                ours(&folder)?;
+                check_folder(&folder)?;
                 let done = kept::enforce(&folder).map_err(|error| refused(&folder, &error))?;
-                Ok(ProbeReply::Mended(done))
+                Ok(ProbeReply::Repaired(done))
             }
             ProbeJob::Adopt { uuid } => {
                 let folder = folder.with_truth(TruthId::Becomes(uuid));
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
                 Truth::adopt(&folder, deadline, self.token).map_err(failure)?;
-                Ok(ProbeReply::Mended(Vec::new()))
+                Ok(ProbeReply::Repaired(Vec::new()))
             }
             ProbeJob::RecoverLog => {
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
@@ -124,7 +124,7 @@ impl Role for Probe {
             ProbeJob::Salvage => {
                 let deadline = Instant::now() + context.remaining().mul_f32(0.9);
                 let model = Model::embedded(self.token);
-                let embed = |passage: &str| drawers::of_passage(model, passage);
+                let embed = |passage: &str| drawers::embed_passage(model, passage);
                 let embedder = Embedder { model: model_name(), embed: &embed };
                 let report = Truth::salvage(&folder, deadline, &embedder, self.token);
                 let report = report.map_err(failure)?;
@@ -149,75 +149,65 @@ impl Role for Probe {
     }
 }
 
+type ReaderCheck<'a> = &'a dyn Fn(&mut Reader) -> Result<Finding, StoreError>;
+
 impl Probe {
-    fn look(
+    fn run_check(
         &self,
         folder: &StoreFolder,
         check: Check,
         full: bool,
         context: &Context<'_>,
     ) -> Result<Finding, StoreError> {
-        match check {
-            Check::Permissions => return Ok(permissions::check(folder)),
-            Check::Disk => return Ok(machine::disk(folder)),
-            // A worker cannot look at other processes: see [`locks`].
-            Check::Locks => return Ok(Finding::new(Health::Failed, "not checked in a worker")),
-            Check::Limits => return Ok(machine::limits()),
-            Check::Crashes => return Ok(crashes::check(&folder.crashes())),
-            Check::Kept => return Ok(kept::check(folder)),
-            Check::Log => return log::check(folder, self.token),
-            Check::Losses => return Ok(losses::check(folder)),
-            _ => {}
-        }
-        let reader = &mut match truth::open(folder, context, self.token) {
-            Ok(reader) => reader,
-            Err(error) if check == Check::Integrity => return Err(error),
-            // The check of the truth's integrity says why, and what can be done.
-            Err(error) => {
-                return Ok(Finding::new(Health::Failed, format!("not checked: {error}")));
-            }
+        let token = self.token;
+        // If the database cannot be opened, only the check of its integrity reports the damage.
+        let reading = |check: ReaderCheck<'_>| match truth::open(folder, context, token) {
+            Ok(mut reader) => check(&mut reader),
+            Err(error) => Ok(Finding::new(Health::Failed, format!("not checked: {error}"))),
         };
         match check {
-            Check::Integrity => {
-                let contents = truth::contents(reader).unwrap_or_default();
-                let (looks, content): (&[Look], _) = if full {
-                    (&[Look::Full, Look::Checksums], contents)
-                } else {
-                    let rest = "not checked without --full: free pages, indexes against tables";
-                    (&[Look::Quick], format!("{contents}; {rest}"))
-                };
-                truth::look(reader, looks, content, Cure::Salvage)
+            Check::Permissions => Ok(permissions::check(folder)),
+            Check::Disk => Ok(machine::disk(folder)),
+            // A worker cannot inspect other processes: see [`locks`].
+            Check::Locks => Ok(Finding::new(Health::Failed, "not checked in a worker")),
+            Check::Limits => Ok(machine::limits()),
+            Check::Crashes => Ok(crashes::check(&folder.crashes())),
+            Check::Kept => Ok(kept::check(folder)),
+            Check::Log => log::check(folder, token),
+            Check::Losses => Ok(losses::check(folder)),
+            Check::Integrity => truth::integrity(&mut truth::open(folder, context, token)?, full),
+            Check::Schema => reading(&|reader| {
+                let ok = "tables, indexes and version are correct";
+                truth::run_checks(reader, &[TruthCheck::Schema], ok, Repair::Salvage)
+            }),
+            Check::References => reading(&|reader| {
+                let checks = [TruthCheck::References, TruthCheck::Orphans];
+                truth::run_checks(reader, &checks, "no dangling references", Repair::Salvage)
+            }),
+            Check::Counts => reading(&|reader| {
+                let ok = truth::contents(reader)?;
+                truth::run_checks(reader, &[TruthCheck::Counts], ok, Repair::Recount)
+            }),
+            Check::Vectors => reading(&|reader| {
+                let ok = truth::models(reader)?;
+                truth::run_checks(reader, &[TruthCheck::Vectors], ok, Repair::Salvage)
+            }),
+            Check::Fields => reading(&|reader| {
+                let ok = "indexed fields match the metadata";
+                truth::run_checks(reader, &[TruthCheck::Fields], ok, Repair::Salvage)
+            }),
+            Check::Generations => reading(&truth::generations),
+            Check::Segments => reading(&|reader| segments::check(folder, reader, token)),
+            Check::SelfQueries => {
+                reading(&|reader| self_queries::check(&self.settings, reader, context, token))
             }
-            Check::Schema => {
-                let content = "tables and version are as they should be";
-                truth::look(reader, &[Look::Schema], content, Cure::Salvage)
-            }
-            Check::References => {
-                let content = "everything belongs to something";
-                truth::look(reader, &[Look::References, Look::Orphans], content, Cure::Salvage)
-            }
-            Check::Counts => {
-                let content = truth::contents(reader)?;
-                truth::look(reader, &[Look::Counts], content, Cure::Recount)
-            }
-            Check::Vectors => {
-                let content = truth::models(reader)?;
-                truth::look(reader, &[Look::Vectors], content, Cure::Salvage)
-            }
-            Check::Fields => {
-                let content = "filters see what the metadata says";
-                truth::look(reader, &[Look::Fields], content, Cure::Salvage)
-            }
-            Check::Generations => truth::generations(reader),
-            Check::Segments => segments::check(folder, reader, self.token),
-            Check::SelfQueries => selves::check(&self.settings, reader, context, self.token),
-            _ => truth::quarantined_jobs(reader),
+            Check::Quarantine => reading(&truth::quarantined_jobs),
         }
     }
 }
 
-/// Nothing is changed in a folder that must not be used.
-fn ours(folder: &StoreFolder) -> Result<(), Failure> {
+/// Nothing may be changed in a folder that fails this check.
+fn check_folder(folder: &StoreFolder) -> Result<(), Failure> {
     folder.check().map_err(failure)
 }
 
@@ -226,5 +216,6 @@ fn failure(error: StoreError) -> Failure {
 }
 
 fn refused(folder: &StoreFolder, error: &io::Error) -> Failure {
-    Failure::new(Code::ReadOnly, format!("{} cannot be mended: {error}", folder.path().display()))
+    let path = folder.path().display();
+    Failure::new(Code::ReadOnly, format!("cannot remove files of {path}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Owners and modes of everything in a store's folder.
+//! Checks owners and modes of everything in a store's folder.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 
 use isolith_store::StoreFolder;
 
-use super::finding::{Cure, Finding, Health};
+use super::finding::{Finding, Health, Repair};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Looks for what others may read, and for what the owner may not write.
 pub(super) fn check(folder: &StoreFolder) -> Finding {
-    let entries = match everything(folder.path()) {
+    let entries = match entries_below(folder.path()) {
         Ok(entries) => entries,
         Err(error) => {
-            let detail = format!("{} cannot be read: {error}", folder.path().display());
+            let detail = format!("cannot read {}: {error}", folder.path().display());
             return Finding::new(Health::Failed, detail);
         }
     };
@@ -39,19 +38,19 @@ pub(super) fn check(folder: &StoreFolder) -> Finding {
         .iter()
         .filter_map(|(path, metadata)| {
             let mode = metadata.mode() & 0o777;
-            let wanted = wanted_mode(metadata)?;
-            (mode != wanted)
-                .then(|| format!("{} is {mode:04o}, not {wanted:04o}", shown(folder, path)))
+            let expected = expected_mode(metadata)?;
+            (mode != expected)
+                .then(|| format!("{} is {mode:04o}, not {expected:04o}", shown(folder, path)))
         })
         .collect();
     if wrong.is_empty() {
         return Finding::ok(format!("{} files and folders are private", entries.len()));
     }
-    Finding::of_problems(Health::Warn, &wrong).with(Cure::Permissions)
+    Finding::of_problems(Health::Warn, &wrong).with(Repair::Permissions)
 }
 
-/// None for what is neither file, folder nor socket: a link is not followed.
-fn wanted_mode(metadata: &Metadata) -> Option<u32> {
+/// `None` for symbolic links, which are not followed.
+fn expected_mode(metadata: &Metadata) -> Option<u32> {
     let kind = metadata.file_type();
     if kind.is_dir() {
         Some(FOLDER_MODE)
@@ -62,8 +61,8 @@ fn wanted_mode(metadata: &Metadata) -> Option<u32> {
     }
 }
 
-/// The folder and all below it. What disappears meanwhile is left out.
-fn everything(folder: &Path) -> io::Result<Vec<(PathBuf, Metadata)>> {
+/// The folder and everything below it, except what is deleted in the meantime.
+fn entries_below(folder: &Path) -> io::Result<Vec<(PathBuf, Metadata)>> {
     let mut found = vec![(folder.to_owned(), fs::symlink_metadata(folder)?)];
     let mut next = 0;
     while next < found.len() {
@@ -94,9 +93,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_may_read_is_found() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = StoreFolder::new(place.path().join("store"));
+    fn finds_wrong_modes() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(temp.path().join("store"));
         folder.create().unwrap();
         assert_eq!(check(&folder).status, Health::Ok);
         let file = folder.segments().join("c1.vec");
@@ -106,16 +105,16 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
         let found = check(&folder);
         assert_eq!(
-            (found.status, found.cures.as_slice()),
-            (Health::Warn, &[Cure::Permissions][..])
+            (found.status, found.repairs.as_slice()),
+            (Health::Warn, &[Repair::Permissions][..])
         );
         assert!(found.detail.contains("segments/c1.vec is 0644, not 0600"), "{found:?}");
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_a_failure() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = StoreFolder::new(place.path().join("nowhere"));
+    fn missing_folder_fails() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = StoreFolder::new(temp.path().join("missing"));
         assert_eq!(check(&folder).status, Health::Failed);
     }
 }

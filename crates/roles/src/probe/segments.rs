@@ -1,4 +1,4 @@
-//! Every byte of every segment that the truth names.
+//! Verifies every segment that the database refers to.
 
 use std::io;
 use std::time::Duration;
@@ -11,50 +11,53 @@ use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
 use isolith_store::names::is_segment;
 use isolith_store::{Reader, StoreFolder};
 
-use super::finding::{Cure, Finding, Health, Rebuild};
+use isolith_types::counted;
+
+use super::finding::{CollectionRebuild, Finding, Health, Repair};
 use super::machine::megabytes;
 use isolith_retrieve::damage_kind;
 
-/// A collection that is folded while it is looked at is looked at again, so often.
+/// How often to check a collection again that is folded during the check.
 const TRIES: usize = 4;
 
-/// Files that no generation names may be about to be recorded; after so long they are
-/// not.
-const LEFT_FOR: Duration = Duration::from_secs(3600);
+/// Minimum age of unreferenced segments. Younger ones may belong to a running build.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 
 pub(super) fn check(
     folder: &StoreFolder,
     reader: &mut Reader,
     token: InWorker,
 ) -> Result<Finding, StoreError> {
-    let mut seen = Seen::default();
+    let mut summary = SegmentSummary::default();
     let states = reader.snapshot()?.collections()?;
     for state in states {
-        look_at(folder, reader, token, state, &mut seen)?;
+        check_collection(folder, reader, token, state, &mut summary)?;
     }
-    look_at_graph(folder, reader, token, &mut seen)?;
-    let unnamed = unnamed(folder, reader)?;
-    if !unnamed.is_empty() {
-        seen.notes.push(format!("{} files belong to no generation", unnamed.len()));
-        seen.cures.push(Cure::Leftovers);
+    check_graph(folder, reader, token, &mut summary)?;
+    let unreferenced = unreferenced(folder, reader)?;
+    if !unreferenced.is_empty() {
+        let files = counted(unreferenced.len(), "unreferenced file");
+        summary.notes.push(format!("{files} in segments/"));
+        summary.repairs.push(Repair::Leftovers);
     }
-    let status = match &seen {
-        Seen { damaged: true, .. } => Health::Corrupt,
-        Seen { failed: true, .. } => Health::Failed,
-        Seen { notes, .. } if !notes.is_empty() => Health::Warn,
+    let status = match &summary {
+        SegmentSummary { damaged: true, .. } => Health::Corrupt,
+        SegmentSummary { failed: true, .. } => Health::Failed,
+        SegmentSummary { notes, .. } if !notes.is_empty() => Health::Warn,
         _ => Health::Ok,
     };
-    seen.notes.push(format!("{} segments are whole ({})", seen.whole, megabytes(seen.bytes)));
-    Ok(Finding { cures: seen.cures, ..Finding::of_problems(status, &seen.notes) })
+    let intact = counted(summary.intact, "intact segment");
+    summary.notes.push(format!("{intact} ({})", megabytes(summary.bytes)));
+    Ok(Finding { repairs: summary.repairs, ..Finding::of_problems(status, &summary.notes) })
 }
 
-/// Removes files that no generation names. Returns what was done.
-pub(super) fn remove_unnamed(
+/// Removes unreferenced segments. Returns a description of what was done.
+pub(super) fn remove_unreferenced(
     folder: &StoreFolder,
     reader: &mut Reader,
 ) -> Result<Vec<String>, StoreError> {
     let mut removed = 0;
-    for name in unnamed(folder, reader)? {
+    for name in unreferenced(folder, reader)? {
         match Folder::open(folder.segments()).and_then(|segments| segments.remove(&name)) {
             Ok(()) => removed += 1,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -67,32 +70,34 @@ pub(super) fn remove_unnamed(
     }
     Ok(match removed {
         0 => Vec::new(),
-        removed => vec![format!("removed {removed} segments that belonged to no generation")],
+        removed => vec![format!("removed {}", counted(removed, "unreferenced segment"))],
     })
 }
 
+/// The results for all segments.
 #[derive(Default)]
-struct Seen {
+struct SegmentSummary {
     notes: Vec<String>,
-    cures: Vec<Cure>,
+    repairs: Vec<Repair>,
     damaged: bool,
     failed: bool,
-    whole: u64,
+    intact: u64,
     bytes: u64,
 }
 
-fn look_at(
+fn check_collection(
     folder: &StoreFolder,
     reader: &mut Reader,
     token: InWorker,
-    state: CollectionState,
-    seen: &mut Seen,
+    mut state: CollectionState,
+    summary: &mut SegmentSummary,
 ) -> Result<(), StoreError> {
-    let mut state = state;
     for _ in 0..TRIES {
-        let Some(found) = Found::of(folder, &state, token) else { return Ok(()) };
-        if !found.troubles() {
-            found.tell(&state, seen);
+        let Some(segments) = GenerationSegments::verify(folder, &state, token) else {
+            return Ok(());
+        };
+        if !segments.has_failures() {
+            segments.add_to(summary, &state);
             return Ok(());
         }
         // A file may be missing because a fold has just replaced it.
@@ -100,107 +105,103 @@ fn look_at(
         match now {
             None => return Ok(()),
             Some(now) if now.generation_number() == state.generation_number() => {
-                found.tell(&state, seen);
+                segments.add_to(summary, &state);
                 return Ok(());
             }
             Some(now) => state = now,
         }
     }
-    seen.notes.push(format!("{} was folded too often to be looked at", state.name));
+    summary.notes.push(format!("{}: not checked, because it is folded too often", state.name));
     Ok(())
 }
 
-/// The graph's segment. One that is older than the graph is no trouble.
-fn look_at_graph(
+/// An outdated graph segment is not a problem.
+fn check_graph(
     folder: &StoreFolder,
     reader: &mut Reader,
     token: InWorker,
-    seen: &mut Seen,
+    summary: &mut SegmentSummary,
 ) -> Result<(), StoreError> {
     let Some(entry) = reader.snapshot()?.graph_state()?.segment else { return Ok(()) };
     if let Some(reason) = &entry.quarantined {
-        seen.notes.push(format!("{} is in quarantine: {reason}", entry.file));
-        seen.cures.push(Cure::RebuildGraph(Vec::new()));
+        summary.notes.push(format!("{} is quarantined: {reason}", entry.file));
+        summary.repairs.push(Repair::RebuildGraph(Vec::new()));
         return Ok(());
     }
     let path = folder.segments().join(&entry.file);
     let error = match GraphSegment::open(&path, Some(entry.checksum), token) {
         Ok(_) => {
-            seen.whole += 1;
-            seen.bytes += entry.bytes;
+            summary.intact += 1;
+            summary.bytes += entry.bytes;
             return Ok(());
         }
         Err(error) => error,
     };
-    // It may have been replaced meanwhile.
+    // It may have been replaced in the meantime.
     let now = reader.snapshot()?.graph_state()?.segment;
     if now.is_none_or(|now| now.file != entry.file) {
         return Ok(());
     }
     let kind = damage_kind(&error);
     let damage = Damage { file: entry.file, reason: error.to_string(), kind };
-    seen.notes.push(damage.reason.clone());
+    summary.notes.push(damage.reason.clone());
     if kind == DamageKind::Unreadable {
-        seen.failed = true;
+        summary.failed = true;
     } else {
-        seen.damaged = true;
-        seen.cures.push(Cure::RebuildGraph(vec![damage]));
+        summary.damaged = true;
+        summary.repairs.push(Repair::RebuildGraph(vec![damage]));
     }
     Ok(())
 }
 
-/// What was seen of the segments of one generation.
-struct Found {
+/// The results for the segments of one generation.
+#[derive(Default)]
+struct GenerationSegments {
     damaged: Vec<Damage>,
     quarantined: Vec<String>,
     unreadable: Vec<String>,
-    whole: u64,
+    intact: u64,
     bytes: u64,
 }
 
-impl Found {
-    fn of(folder: &StoreFolder, state: &CollectionState, token: InWorker) -> Option<Self> {
-        let mut found = Self {
-            damaged: Vec::new(),
-            quarantined: Vec::new(),
-            unreadable: Vec::new(),
-            whole: 0,
-            bytes: 0,
-        };
+impl GenerationSegments {
+    /// `None` if the collection has no generation.
+    fn verify(folder: &StoreFolder, state: &CollectionState, token: InWorker) -> Option<Self> {
+        let mut segments = Self::default();
         for entry in &state.generation.as_ref()?.segments {
             if let Some(reason) = &entry.quarantined {
-                found.quarantined.push(format!("{} is in quarantine: {reason}", entry.file));
+                segments.quarantined.push(format!("{} is quarantined: {reason}", entry.file));
                 continue;
             }
             match verify(folder, state, entry, token) {
                 Ok(()) => {
-                    found.whole += 1;
-                    found.bytes += entry.bytes;
+                    segments.intact += 1;
+                    segments.bytes += entry.bytes;
                 }
                 Err(damage) if damage.kind == DamageKind::Unreadable => {
-                    found.unreadable.push(damage.reason);
+                    segments.unreadable.push(damage.reason);
                 }
-                Err(damage) => found.damaged.push(damage),
+                Err(damage) => segments.damaged.push(damage),
             }
         }
-        Some(found)
+        Some(segments)
     }
 
-    fn troubles(&self) -> bool {
+    fn has_failures(&self) -> bool {
         !(self.damaged.is_empty() && self.unreadable.is_empty())
     }
 
-    fn tell(self, state: &CollectionState, seen: &mut Seen) {
-        seen.whole += self.whole;
-        seen.bytes += self.bytes;
-        seen.damaged |= !self.damaged.is_empty();
-        seen.failed |= !self.unreadable.is_empty();
-        seen.notes.extend(self.damaged.iter().map(|it| it.reason.clone()));
-        let useless = !(self.damaged.is_empty() && self.quarantined.is_empty());
-        seen.notes.extend(self.quarantined);
-        seen.notes.extend(self.unreadable);
-        if useless {
-            seen.cures.push(Cure::Rebuild(Rebuild {
+    fn add_to(self, summary: &mut SegmentSummary, state: &CollectionState) {
+        summary.intact += self.intact;
+        summary.bytes += self.bytes;
+        summary.damaged |= !self.damaged.is_empty();
+        summary.failed |= !self.unreadable.is_empty();
+        summary.notes.extend(self.damaged.iter().map(|it| it.reason.clone()));
+        let needs_rebuild = !(self.damaged.is_empty() && self.quarantined.is_empty());
+        summary.notes.extend(self.quarantined);
+        summary.notes.extend(self.unreadable);
+        if needs_rebuild {
+            summary.repairs.push(Repair::RebuildCollection(CollectionRebuild {
                 collection: state.name.clone(),
                 id: state.id,
                 generation: state.generation_number(),
@@ -218,21 +219,22 @@ fn verify(
 ) -> Result<(), Damage> {
     let damaged =
         |reason: String| Damage { file: entry.file.clone(), reason, kind: DamageKind::Damaged };
-    let rows = open_whole(folder, state, entry, token)
+    let rows = verified_rows(folder, state, entry, token)
         .map_err(|error| Damage { kind: damage_kind(&error), ..damaged(error.to_string()) })?
         .ok_or_else(|| {
             let file = &entry.file;
-            damaged(format!("{file} has another dimension or metric than its collection"))
+            damaged(format!("{file} does not have the dimension and metric of its collection"))
         })?;
     if rows as u64 != entry.rows {
-        return Err(damaged(format!("{} has {rows} rows, not {}", entry.file, entry.rows)));
+        let rows = counted(rows, "row");
+        return Err(damaged(format!("{} has {rows}, expected {}", entry.file, entry.rows)));
     }
     Ok(())
 }
 
-/// How many rows a segment has whose every byte is sound; none if its vectors are not
-/// those of the collection.
-fn open_whole(
+/// Verifies a segment and returns its number of rows; `None` if its dimension or metric is not
+/// that of the collection.
+fn verified_rows(
     folder: &StoreFolder,
     state: &CollectionState,
     entry: &SegmentEntry,
@@ -255,15 +257,15 @@ fn open_whole(
     }
 }
 
-/// Old files in `segments/` that no generation names.
-fn unnamed(folder: &StoreFolder, reader: &mut Reader) -> Result<Vec<String>, StoreError> {
+/// Old files in `segments/` that no generation refers to.
+fn unreferenced(folder: &StoreFolder, reader: &mut Reader) -> Result<Vec<String>, StoreError> {
     let entries = Folder::open(folder.segments()).and_then(|segments| segments.entries());
     let old = entries.unwrap_or_default().into_iter().filter(|entry| {
-        is_segment(&entry.name) && entry.modified.elapsed().is_ok_and(|age| age > LEFT_FOR)
+        is_segment(&entry.name) && entry.modified.elapsed().is_ok_and(|age| age > LEFTOVER_AGE)
     });
     let mut old: Vec<String> = old.map(|entry| entry.name).collect();
-    // Read after the files: what a fold has recorded by now is named.
-    let named = reader.snapshot()?.segment_files()?;
-    old.retain(|name| !named.contains(name));
+    // Read after listing the files, to include segments recorded in the meantime.
+    let referenced = reader.snapshot()?.segment_files()?;
+    old.retain(|name| !referenced.contains(name));
     Ok(old)
 }

@@ -1,72 +1,84 @@
-//! What can be wrong with the truth itself.
+//! Checks of the database.
 
 use std::time::Instant;
 
 use isolate::{Context, InWorker};
 use isolith_protocol::{CollectionState, Kind, Level, StoreError};
-use isolith_store::{Check as Look, Reader, Snapshot, StoreFolder, Truth};
+use isolith_store::{Check as TruthCheck, Reader, Snapshot, StoreFolder, Truth};
 
-use super::finding::{Cure, Finding, Health, Rebuild};
+use isolith_types::counted;
 
-/// Problems that are looked for before a check is content.
-const ENOUGH: usize = 50;
+use super::finding::{CollectionRebuild, Finding, Health, Repair, joined};
 
-/// Opens the truth for one check.
+/// Maximum number of problems that a check looks for.
+const MAX_PROBLEMS: usize = 50;
+
 pub(super) fn open(
     folder: &StoreFolder,
     context: &Context<'_>,
     token: InWorker,
 ) -> Result<Reader, StoreError> {
-    // Answer before the front loses patience: a refusal is better than a kill.
+    // Leave time to reply with an error before the front kills the worker at its deadline.
     let until = Instant::now() + context.remaining().mul_f32(0.9);
     let reader = Truth::open_reader_until(folder, until, token)?;
     reader.set_deadline(until);
     Ok(reader)
 }
 
-/// What an error of the truth says about the store.
+/// The finding for an error of the database.
 pub(super) fn finding_of(error: &StoreError) -> Finding {
     match error {
         StoreError::Corrupt { .. } => {
-            Finding::new(Health::Corrupt, error.to_string()).with(Cure::Salvage)
+            Finding::new(Health::Corrupt, error.to_string()).with(Repair::Salvage)
         }
-        // The check of the log says more.
+        // The check of the log has the details.
         StoreError::Behind { .. } => {
-            Finding::new(Health::Corrupt, error.to_string()).with(Cure::RecoverLog)
+            Finding::new(Health::Corrupt, error.to_string()).with(Repair::RecoverLog)
         }
         _ => Finding::new(Health::Failed, error.to_string()),
     }
 }
 
-/// Looks at the truth in several ways; `content` is said if nothing is wrong.
-pub(super) fn look(
+/// Runs several checks. `ok` is the detail if there are no problems, `repair` fixes them.
+pub(super) fn run_checks(
     reader: &mut Reader,
-    looks: &[Look],
-    content: impl Into<String>,
-    cure: Cure,
+    checks: &[TruthCheck],
+    ok: impl Into<String>,
+    repair: Repair,
 ) -> Result<Finding, StoreError> {
     let mut problems = Vec::new();
-    for look in looks {
-        let found = reader.check(*look, ENOUGH)?;
+    for check in checks {
+        let found = reader.check(*check, MAX_PROBLEMS)?;
         problems.extend(found.into_iter().map(|problem| problem.detail));
     }
     if problems.is_empty() {
-        return Ok(Finding::ok(content));
+        return Ok(Finding::ok(ok));
     }
-    Ok(Finding::of_problems(Health::Corrupt, &problems).with(cure))
+    Ok(Finding::of_problems(Health::Corrupt, &problems).with(repair))
 }
 
-/// Whether segments, tombstones and tail add up to the records.
+/// SQLite's integrity check.
+pub(super) fn integrity(reader: &mut Reader, full: bool) -> Result<Finding, StoreError> {
+    let contents = contents(reader).unwrap_or_default();
+    if full {
+        let checks = [TruthCheck::Full, TruthCheck::Checksums];
+        return run_checks(reader, &checks, contents, Repair::Salvage);
+    }
+    let ok = format!("{contents}; not checked without --full: free pages, indexes against tables");
+    run_checks(reader, &[TruthCheck::Quick], ok, Repair::Salvage)
+}
+
+/// Checks that segments, tombstones and tail add up to the records.
 pub(super) fn generations(reader: &mut Reader) -> Result<Finding, StoreError> {
     let snapshot = reader.snapshot()?;
     let mut wrong = Vec::new();
-    let mut cures = Vec::new();
+    let mut repairs = Vec::new();
     let mut folded = 0;
     for state in snapshot.collections()? {
         folded += u64::from(state.generation.is_some());
         if let Some(problem) = miscount(&snapshot, &state)? {
             wrong.push(problem);
-            cures.push(Cure::Rebuild(Rebuild {
+            repairs.push(Repair::RebuildCollection(CollectionRebuild {
                 generation: state.generation_number(),
                 id: state.id,
                 collection: state.name,
@@ -75,9 +87,9 @@ pub(super) fn generations(reader: &mut Reader) -> Result<Finding, StoreError> {
         }
     }
     if wrong.is_empty() {
-        return Ok(Finding::ok(format!("{folded} generations hold what they should")));
+        return Ok(Finding::ok(format!("{} consistent", counted(folded, "generation"))));
     }
-    Ok(Finding { cures, ..Finding::of_problems(Health::Corrupt, &wrong) })
+    Ok(Finding { repairs, ..Finding::of_problems(Health::Corrupt, &wrong) })
 }
 
 fn miscount(
@@ -87,7 +99,7 @@ fn miscount(
     let Some(generation) = &state.generation else { return Ok(None) };
     let complete_to = generation.complete_to;
     let tail = snapshot.tail(state.id, complete_to)?.len() as u64;
-    // Versions that came after the fold are in no segment, dead or alive.
+    // Versions newer than the fold are in no segment.
     let tombstones = snapshot.tombstones(state.id)?;
     let dead = tombstones.iter().filter(|(_, change)| *change <= complete_to).count() as u64;
     for kind in [Kind::Vector, Kind::Text] {
@@ -96,8 +108,8 @@ fn miscount(
         let delta = rows(Level::Delta).unwrap_or(0);
         if base + delta + tail != state.records + dead {
             return Ok(Some(format!(
-                "{}: {} segments hold {base} + {delta} rows, {dead} of them dead, and {tail} are in \
-                 the tail, but there are {} records",
+                "{}: {} segments have {base} + {delta} rows, {dead} of them deleted, and the tail \
+                 has {tail}, but there are {} records",
                 state.name,
                 kind.name(),
                 state.records,
@@ -107,7 +119,7 @@ fn miscount(
     Ok(None)
 }
 
-/// How many collections, records and facts there are, for people.
+/// Describes the number of collections, records and facts.
 pub(super) fn contents(reader: &mut Reader) -> Result<String, StoreError> {
     let snapshot = reader.snapshot()?;
     let states = snapshot.collections()?;
@@ -120,12 +132,7 @@ pub(super) fn contents(reader: &mut Reader) -> Result<String, StoreError> {
     })
 }
 
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
-/// The models and dimensions of all collections, for people.
+/// Describes the models and dimensions of all collections.
 pub(super) fn models(reader: &mut Reader) -> Result<String, StoreError> {
     let states = reader.snapshot()?.collections()?;
     let shown: Vec<String> = states
@@ -133,27 +140,25 @@ pub(super) fn models(reader: &mut Reader) -> Result<String, StoreError> {
         .map(|state| {
             let dimension =
                 state.dimension.map_or("no dimension yet".to_owned(), |it| it.to_string());
-            let model = state.model.as_deref().unwrap_or("model unknown");
+            let model = state.model.as_deref().unwrap_or("unknown model");
             format!("{}: {dimension}, {model}", state.name)
         })
         .collect();
     Ok(match shown.as_slice() {
         [] => "no vectors yet".to_owned(),
-        shown => super::finding::joined(shown),
+        shown => joined(shown),
     })
 }
 
-/// Jobs that are skipped because they killed workers.
+/// Reports jobs that are skipped because they crashed workers.
 pub(super) fn quarantined_jobs(reader: &mut Reader) -> Result<Finding, StoreError> {
     let jobs = reader.snapshot()?.poisons()?;
     if jobs.is_empty() {
-        return Ok(Finding::ok("no job is in quarantine"));
+        return Ok(Finding::ok("no quarantined jobs"));
     }
-    let count = jobs.len();
+    let count = counted(jobs.len(), "quarantined job");
     let roles: std::collections::BTreeSet<String> = jobs.into_iter().map(|job| job.role).collect();
     let roles = roles.into_iter().collect::<Vec<_>>().join(", ");
-    let detail = format!(
-        "{count} jobs are skipped ({roles}); `isolith doctor --quarantine list` shows them"
-    );
+    let detail = format!("{count} ({roles}); `isolith doctor --quarantine list` shows more");
     Ok(Finding::new(Health::Warn, detail))
 }

@@ -1,4 +1,4 @@
-//! How each operation is answered.
+//! The implementation of each read operation.
 
 use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, Model};
@@ -17,10 +17,10 @@ use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
 use super::{graph, verify};
 use crate::settings::StoreSettings;
 
-/// A page of drawers ends when its texts are longer than this together.
+/// Maximum total length of the texts on a page of drawers.
 const PAGE_BYTES: usize = 8 << 20;
 
-/// A reader with one state of the store before it.
+/// Answers operations from one snapshot of the store.
 pub(super) struct Answerer<'a, 's> {
     pub(super) settings: &'a StoreSettings,
     pub(super) token: InWorker,
@@ -31,7 +31,7 @@ pub(super) struct Answerer<'a, 's> {
     pub(super) context: &'a Context<'a>,
 }
 
-/// Operations that are answered from a snapshot alone.
+/// Operations that need only the snapshot.
 macro_rules! from_snapshot {
     ($($operation:ident => $reply:ty: |$snapshot:ident, $asked:ident| $answer:expr;)*) => {
         $(
@@ -125,7 +125,7 @@ impl AnswersRead<EmbedMovedFile> for Answerer<'_, '_> {
 
     fn answer(&mut self, asked: &EmbedMovedFile) -> Result<Bulk, StoreError> {
         let EmbedMovedFile { root, path, as_path } = asked;
-        embed_again(self.snapshot, self.model, *root, path, as_path)
+        embed_moved_file(self.snapshot, self.model, *root, path, as_path)
     }
 }
 
@@ -153,8 +153,8 @@ impl<'s> Answerer<'_, 's> {
     }
 }
 
-/// Vectors for the chunks of a file under another path, from the stored texts.
-fn embed_again(
+/// Embeds the stored chunks of a file for another path.
+fn embed_moved_file(
     snapshot: &Snapshot<'_>,
     model: Model,
     root: u64,
@@ -170,7 +170,6 @@ fn embed_again(
         let names = chunk.symbols.iter().map(|symbol| symbol.name.as_str());
         let text = chunk.text.as_deref().unwrap_or_default();
         let vector = model.embed_chunk(text, &path_vector, names, ChunkWeights::default());
-        // It had words when it was indexed.
         let vector = vector
             .ok_or_else(|| StoreError::Invalid(format!("a chunk of {path:?} has no words")))?;
         vectors.extend(vector.iter().flat_map(|value| value.to_le_bytes()));

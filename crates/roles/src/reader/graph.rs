@@ -1,4 +1,4 @@
-//! Cypher, with the help of the graph's segment.
+//! Cypher queries, which use the graph segment for traversals.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use isolith_store::{AdjacencySource, Snapshot};
 use isolith_fault as fault;
 use isolith_retrieve::Segments;
 
-/// The graph's segment, opened when it is first asked for.
-struct Asked<'a> {
+/// The graph segment, opened on first use.
+struct LazyGraphSegment<'a> {
     snapshot: &'a Snapshot<'a>,
     context: &'a Context<'a>,
     segments: RefCell<&'a mut Segments>,
@@ -28,7 +28,7 @@ pub(super) fn cypher(
     query: &CypherQuery,
     context: &Context<'_>,
 ) -> Result<CypherFound, StoreError> {
-    let asked = Asked {
+    let source = LazyGraphSegment {
         snapshot,
         context,
         segments: RefCell::new(segments),
@@ -36,21 +36,21 @@ pub(super) fn cypher(
         segment: OnceCell::new(),
         state: OnceCell::new(),
     };
-    let mut rest = |rows: &[u8]| context.send_part(rows);
-    let mut answer = snapshot.cypher_to(query, Some(&asked), Some(&mut rest))?;
-    let wanted = asked.segment.get().is_some_and(Option::is_none)
-        && asked.state.get().is_some_and(GraphState::is_large);
-    let searched = asked.searched.into_inner();
+    let mut send_rows = |rows: &[u8]| context.send_part(rows);
+    let mut answer = snapshot.cypher_to(query, Some(&source), Some(&mut send_rows))?;
+    let wanted = source.segment.get().is_some_and(Option::is_none)
+        && source.state.get().is_some_and(GraphState::is_large);
+    let searched = source.searched.into_inner();
     if let Some(answer) = &mut answer {
         let trouble = searched.trouble();
-        answer.degraded = trouble.map(|why| format!("{why}: walked in the truth instead"));
+        answer.degraded = trouble.map(|why| format!("{why}: the database was used instead"));
     }
     Ok(CypherFound { answer, searched, wanted })
 }
 
-impl Asked<'_> {
+impl LazyGraphSegment<'_> {
     fn open(&self) -> Option<Arc<GraphSegment>> {
-        // A graph whose state cannot be read is not walked with a segment either.
+        // If the state cannot be read, the query runs without the segment.
         let state = self.snapshot.graph_state().ok()?;
         let state = self.state.get_or_init(|| state);
         let mut searched = self.searched.borrow_mut();
@@ -67,7 +67,7 @@ impl Asked<'_> {
     }
 }
 
-impl AdjacencySource for Asked<'_> {
+impl AdjacencySource for LazyGraphSegment<'_> {
     fn adjacency(&self) -> Option<Adjacency<'_>> {
         self.segment.get_or_init(|| self.open()).as_ref().map(|segment| segment.adjacency())
     }

@@ -1,4 +1,4 @@
-//! The role that answers everything that only reads.
+//! The role that performs all read operations.
 
 mod answers;
 mod graph;
@@ -14,11 +14,10 @@ use isolith_retrieve::{Segments, Tails};
 use isolith_store::{Reader, Truth, WriterOptions};
 use isolith_types::Failure;
 
-use crate::settings::{StoreSettings, must_pass_on, passed_on, store_sandbox};
+use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
 use answers::Answerer;
 
-/// A process that reads a store: records from the truth, hits with the help of
-/// segments.
+/// Reads a store: records from the database, and candidates for searches from segments.
 pub struct StoreReader {
     settings: StoreSettings,
     token: InWorker,
@@ -39,7 +38,7 @@ impl Role for StoreReader {
         let segments = Segments::in_folder(&settings.folder, token);
         let (model, tails) = (Model::embedded(token), Tails::default());
         let mut worker = Self { settings, token, reader: None, segments, tails, model };
-        // If it cannot be opened, the first job says so, with a code.
+        // If this fails, the first job reports it.
         let _ = worker.open();
         Ok(worker)
     }
@@ -60,14 +59,13 @@ impl Role for StoreReader {
 impl StoreReader {
     fn open(&mut self) -> Result<(), StoreError> {
         if self.reader.is_none() {
-            self.reader = Some(self.open_or_make()?);
+            self.reader = Some(self.open_or_create()?);
         }
         Ok(())
     }
 
-    /// A store that is made where there is none has nothing in it to be read, which is no
-    /// error.
-    fn open_or_make(&self) -> Result<Reader, StoreError> {
+    /// Opens the store; creates it if it does not exist and the settings allow it.
+    fn open_or_create(&self) -> Result<Reader, StoreError> {
         let StoreSettings { durability, create, .. } = &self.settings;
         let folder = self.settings.folder();
         let opened = Truth::open_reader(&folder, self.token);
@@ -80,17 +78,17 @@ impl StoreReader {
     }
 
     fn answer(&mut self, job: &ReadJob, context: &Context<'_>) -> Result<ReadReply, StoreError> {
-        if self.reader.is_none() && must_pass_on(context) {
-            return Err(passed_on(&self.settings));
+        if self.reader.is_none() && pass_on_if_replaced(context) {
+            return Err(replaced_error(&self.settings));
         }
         self.open()?;
         let mut reply = match self.answer_once(job, context) {
             Err(error @ StoreError::Replaced { .. }) => {
-                // Another store is there now, with its own rows and numbers.
+                // The new store has other rows and numbers.
                 self.reader = None;
-                self.segments.forget();
-                self.tails.forget();
-                if must_pass_on(context) {
+                self.segments.clear();
+                self.tails.clear();
+                if pass_on_if_replaced(context) {
                     return Err(error);
                 }
                 self.open()?;
@@ -98,16 +96,16 @@ impl StoreReader {
             }
             answered => answered?,
         };
-        // A fold may have replaced a segment between reading its name and opening it.
-        // Then the generation is another one now.
+        // A fold may have replaced a segment after its name was read. In that case the generation
+        // has changed.
         while let Some(searched) = reply.searched()
             && searched.came_too_late()
         {
             let generation = searched.generation;
             let again = self.answer_once(job, context)?;
-            let moved_on = again.searched().is_some_and(|it| it.generation != generation);
+            let changed = again.searched().is_some_and(|it| it.generation != generation);
             reply = again;
-            if !moved_on {
+            if !changed {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! Checking all segments again, block by block.
+//! Verifies the checksums of all segments.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use isolate::{Context, InWorker};
 use isolith_protocol::{
     CollectionState, Damage, Kind, Searched, SegmentEntry, SegmentsOf, StoreError,
 };
-use isolith_segment::{Container, Kind as FileKind, SegmentError};
+use isolith_segment::{Container, SegmentError, SegmentKind};
 use isolith_store::Snapshot;
 
 use isolith_retrieve::damage_kind;
 
-/// Where there are damaged segments. What is mapped and was sound once is read again: a file
-/// can be damaged at any time.
+/// Finds damaged segments. Files are mapped and read again, because damage can occur after they
+/// were first verified.
 pub(super) fn verify(
     snapshot: &Snapshot<'_>,
     folder: &Path,
     token: InWorker,
     context: &Context<'_>,
 ) -> Result<Vec<(SegmentsOf, Searched)>, StoreError> {
-    let check = |file: &str, kind: FileKind, checksum: u32| {
+    let check = |file: &str, kind: SegmentKind, checksum: u32| {
         let container = Container::open(&folder.join(file), kind, Some(checksum), token);
         let error = container.and_then(|container| container.verify()).err()?;
         Some(damage(file, &error))
@@ -38,7 +38,7 @@ pub(super) fn verify(
     }
     let graph = snapshot.graph_state()?;
     if let Some(entry) = graph.segment.filter(|entry| entry.quarantined.is_none())
-        && let Some(damage) = check(&entry.file, FileKind::Graph, entry.checksum)
+        && let Some(damage) = check(&entry.file, SegmentKind::Graph, entry.checksum)
     {
         let searched = Searched { damaged: vec![damage], ..Searched::default() };
         found.push((SegmentsOf::Graph, searched));
@@ -55,9 +55,9 @@ fn usable(state: &CollectionState) -> impl Iterator<Item = &SegmentEntry> {
     segments.filter(|entry| entry.quarantined.is_none())
 }
 
-fn kind(entry: &SegmentEntry) -> FileKind {
+fn kind(entry: &SegmentEntry) -> SegmentKind {
     match entry.kind {
-        Kind::Vector => FileKind::Vector,
-        Kind::Text => FileKind::Text,
+        Kind::Vector => SegmentKind::Vector,
+        Kind::Text => SegmentKind::Text,
     }
 }

@@ -1,20 +1,20 @@
 use serde::{Deserialize, Serialize};
 
-/// Every constant of the ranking of drawers. 0 switches a signal off.
+/// The constants of memory ranking. A weight of 0 turns a signal off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryWeights {
-    /// What the question's words are worth, if all of them are there.
+    /// Score of a drawer that contains all terms of the query.
     pub keywords: f32,
-    /// What nearness of vectors is worth.
+    /// Weight of vector similarity.
     pub vector: f32,
-    /// What likeness word by word is worth.
+    /// Weight of word similarity.
     pub likeness: f32,
-    /// What neighbours add: those one, two, three and four places away.
+    /// Weights of the neighbors one, two, three and four positions away.
     pub beside: [f32; 4],
-    /// What share of the best score a neighbour has to exceed to add anything.
+    /// A neighbor counts by how much it exceeds this share of the best score.
     pub stand_out: f32,
-    /// So much more alike than others have neighbours to be before they count fully.
+    /// The coherence from which neighbors count fully; see [`rank_drawers`](super::rank_drawers).
     pub coherent: f32,
 }
 

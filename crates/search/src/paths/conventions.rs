@@ -1,19 +1,20 @@
-//! How people name folders and files.
+//! Naming conventions for files and folders.
 
-use super::{PathRoles, Role};
+use super::{FileRole, FileRoles};
 
-/// The roles that a folder gives to all that is in it.
-pub(super) fn folder_roles(folder: &str) -> PathRoles {
-    let name = simplified(folder);
-    let end = name.rsplit_once('_').and_then(|(_, end)| folder_end(end));
-    // Some names of folders mean something else in small letters.
-    let as_written = matches!(folder, "Pods" | "Carthage" | "Godeps").then_some(Role::Vendored);
-    let camel = camel_end(folder).and_then(camel_role);
-    [folder_role(&name), end, as_written, camel].into_iter().flatten().collect()
+/// The roles that a folder gives to everything in it.
+pub(super) fn folder_roles(folder: &str) -> FileRoles {
+    let name = normalized(folder);
+    let last = name.rsplit_once('_').and_then(|(_, end)| folder_last_word(end));
+    // In lower case, these names mean something else.
+    let case_sensitive =
+        matches!(folder, "Pods" | "Carthage" | "Godeps").then_some(FileRole::Vendored);
+    let camel = camel_last_word(folder).and_then(camel_role);
+    [folder_role(&name), last, case_sensitive, camel].into_iter().flatten().collect()
 }
 
-/// The roles that a file has by its own name.
-pub(super) fn file_roles(name: &str) -> PathRoles {
+/// The roles of a file by its name alone.
+pub(super) fn name_roles(name: &str) -> FileRoles {
     let lower = name.to_lowercase();
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => {
@@ -21,81 +22,83 @@ pub(super) fn file_roles(name: &str) -> PathRoles {
         }
         _ => (name, ""),
     };
-    let simple = simplified(stem);
-    let first = simple.split_once('_').and_then(|(first, _)| first_word(first));
-    let last = simple.rsplit_once('_').and_then(|(_, last)| last_word(last, extension));
-    let camel = camel_end(stem);
-    let mut roles: PathRoles = [
-        stem_role(&simple),
+    let normalized_stem = normalized(stem);
+    let first = normalized_stem.split_once('_').and_then(|(first, _)| first_word(first));
+    let last = normalized_stem.rsplit_once('_').and_then(|(_, last)| last_word(last, extension));
+    let camel = camel_last_word(stem);
+    let mut roles: FileRoles = [
+        stem_role(&normalized_stem),
         first,
         last,
         camel.and_then(camel_role),
         camel.and_then(|end| camel_test(end, extension)),
-        is_test_case(stem, extension).then_some(Role::Test),
-        is_written_by_a_program(&lower, extension).then_some(Role::Generated),
-        is_text(stem, &simple, extension).then_some(Role::Docs),
-        (extension == "snap").then_some(Role::Test),
+        is_test_case(stem, extension).then_some(FileRole::Test),
+        is_generated(&lower, extension).then_some(FileRole::Generated),
+        is_project_document(stem, &normalized_stem, extension).then_some(FileRole::Docs),
+        (extension == "snap").then_some(FileRole::Test),
     ]
     .into_iter()
     .flatten()
     .collect();
-    // Files that start with a dot are settings of tools.
-    let kind = if lower.starts_with('.') { Some(Role::Data) } else { name_role(&lower) };
-    roles.extend(kind.or_else(|| extension_role(&lower, extension)).into_iter().collect());
+    // Dot files configure tools.
+    let role = if lower.starts_with('.') { Some(FileRole::Data) } else { name_role(&lower) };
+    roles.extend(role.or_else(|| extension_role(&lower, extension)).into_iter().collect());
     roles
 }
 
-/// Folders by their whole name.
-fn folder_role(name: &str) -> Option<Role> {
+/// Matches the whole name of a folder.
+fn folder_role(name: &str) -> Option<FileRole> {
     Some(match name {
         "test" | "tests" | "__test__" | "__tests__" | "__mocks__" | "__fixtures__"
         | "__snapshots__" | "spec" | "specs" | "e2e" | "testdata" | "test_data" | "testutil"
         | "testutils" | "test_util" | "test_utils" | "test_helpers" | "test_support"
         | "testsuite" | "test_suite" | "unittest" | "unittests" | "integration_test"
-        | "fixture" | "fixtures" => Role::Test,
+        | "fixture" | "fixtures" => FileRole::Test,
         "example" | "examples" | "sample" | "samples" | "demo" | "demos" | "tutorial"
-        | "tutorials" | "cookbook" | "quickstart" | "quickstarts" | "playground" => Role::Example,
+        | "tutorials" | "cookbook" | "quickstart" | "quickstarts" | "playground" => {
+            FileRole::Example
+        }
         "bench" | "benches" | "benchmark" | "benchmarks" | "microbenchmarks" | "jmh" => {
-            Role::Benchmark
+            FileRole::Benchmark
         }
         "doc" | "docs" | "documentation" | "docs_src" | "doc_src" | "docsrc" | "javadoc" => {
-            Role::Docs
+            FileRole::Docs
         }
         "compat" | "compatibility" | "backcompat" | "legacy" | "deprecated" | "obsolete"
-        | "old" => Role::Compat,
+        | "old" => FileRole::Compat,
         "vendor" | "vendors" | "vendored" | "_vendor" | "third_party" | "thirdparty"
         | "3rdparty" | "3rd_party" | "node_modules" | "bower_components" | "site_packages" => {
-            Role::Vendored
+            FileRole::Vendored
         }
-        "generated" | "_generated" | "__generated__" | "autogenerated" => Role::Generated,
+        "generated" | "_generated" | "__generated__" | "autogenerated" => FileRole::Generated,
         _ => return None,
     })
 }
 
-/// Folders by the last of several words: `integration-tests`, `Dapper.Tests`. A `test` in
-/// that place is not a sign: such a module is often there for others to test with.
-fn folder_end(word: &str) -> Option<Role> {
+/// Matches the last word of a folder name: `integration-tests`, `Dapper.Tests`. `test` does not
+/// count: a module such as `kotlinx-coroutines-test` often is a test library for others.
+fn folder_last_word(word: &str) -> Option<FileRole> {
     Some(match word {
-        "tests" | "unittests" | "specs" => Role::Test,
-        "examples" | "samples" | "demos" => Role::Example,
-        "benchmarks" => Role::Benchmark,
-        "compat" | "legacy" => Role::Compat,
+        "tests" | "unittests" | "specs" => FileRole::Test,
+        "examples" | "samples" | "demos" => FileRole::Example,
+        "benchmarks" => FileRole::Benchmark,
+        "compat" | "legacy" => FileRole::Compat,
         _ => return None,
     })
 }
 
-/// Folders and files by the last word, set apart by its capital: `jvmTest`, `RetryTests`.
-fn camel_role(word: &str) -> Option<Role> {
+/// Matches the last camel-case word of a folder or file name: `jvmTest`, `RetryTests`.
+fn camel_role(word: &str) -> Option<FileRole> {
     Some(match word {
-        "Test" | "Tests" => Role::Test,
-        "Example" | "Examples" | "Demo" => Role::Example,
-        "Bench" | "Benchmark" | "Benchmarks" => Role::Benchmark,
+        "Test" | "Tests" => FileRole::Test,
+        "Example" | "Examples" | "Demo" => FileRole::Example,
+        "Bench" | "Benchmark" | "Benchmarks" => FileRole::Benchmark,
         _ => return None,
     })
 }
 
-/// The same for words that mean a test in some languages only.
-fn camel_test(word: &str, extension: &str) -> Option<Role> {
+/// Matches last words that mean a test in some languages only.
+fn camel_test(word: &str, extension: &str) -> Option<FileRole> {
     let is_test = match word {
         "Spec" => {
             matches!(extension, "groovy" | "hs" | "kt" | "kts" | "purs" | "scala" | "swift")
@@ -104,100 +107,87 @@ fn camel_test(word: &str, extension: &str) -> Option<Role> {
         "IT" => matches!(extension, "groovy" | "java" | "kt" | "scala"),
         _ => false,
     };
-    is_test.then_some(Role::Test)
+    is_test.then_some(FileRole::Test)
 }
 
-/// Files by their whole name without extension.
-fn stem_role(stem: &str) -> Option<Role> {
+/// Matches the file name without extension.
+fn stem_role(stem: &str) -> Option<FileRole> {
     Some(match stem {
-        "test" | "tests" | "spec" | "conftest" => Role::Test,
-        "example" | "examples" | "demo" => Role::Example,
-        "bench" | "benches" | "benchmark" | "benchmarks" => Role::Benchmark,
+        "test" | "tests" | "spec" | "conftest" => FileRole::Test,
+        "example" | "examples" | "demo" => FileRole::Example,
+        "bench" | "benches" | "benchmark" | "benchmarks" => FileRole::Benchmark,
         _ => return None,
     })
 }
 
-/// Files by the first of several words.
-fn first_word(word: &str) -> Option<Role> {
+/// Matches the first word of a file name.
+fn first_word(word: &str) -> Option<FileRole> {
     Some(match word {
-        "test" => Role::Test,
-        "example" => Role::Example,
-        "bench" | "benchmark" => Role::Benchmark,
-        "generated" => Role::Generated,
+        "test" => FileRole::Test,
+        "example" => FileRole::Example,
+        "bench" | "benchmark" => FileRole::Benchmark,
+        "generated" => FileRole::Generated,
         _ => return None,
     })
 }
 
-/// Files by the last of several words.
-fn last_word(word: &str, extension: &str) -> Option<Role> {
+const SPEC_EXTENSIONS: [&str; 14] = [
+    "cjs", "coffee", "cr", "cts", "js", "jsx", "lua", "mjs", "moon", "mts", "rb", "ts", "tsx",
+    "vue",
+];
+
+/// Matches the last word of a file name.
+fn last_word(word: &str, extension: &str) -> Option<FileRole> {
     Some(match word {
-        "test" | "tests" | "unittest" | "unittests" | "e2e" => Role::Test,
-        "spec" | "specs"
-            if matches!(
-                extension,
-                "cjs"
-                    | "coffee"
-                    | "cr"
-                    | "cts"
-                    | "js"
-                    | "jsx"
-                    | "lua"
-                    | "mjs"
-                    | "moon"
-                    | "mts"
-                    | "rb"
-                    | "ts"
-                    | "tsx"
-                    | "vue"
-            ) =>
-        {
-            Role::Test
-        }
-        "example" | "examples" | "demo" => Role::Example,
-        "stories" if matches!(extension, "js" | "jsx" | "ts" | "tsx" | "mdx") => Role::Example,
-        "bench" | "benchmark" | "benchmarks" => Role::Benchmark,
-        "generated" => Role::Generated,
+        "test" | "tests" | "unittest" | "unittests" | "e2e" => FileRole::Test,
+        "spec" | "specs" if SPEC_EXTENSIONS.contains(&extension) => FileRole::Test,
+        "example" | "examples" | "demo" => FileRole::Example,
+        "stories" if matches!(extension, "js" | "jsx" | "ts" | "tsx" | "mdx") => FileRole::Example,
+        "bench" | "benchmark" | "benchmarks" => FileRole::Benchmark,
+        "generated" => FileRole::Generated,
         _ => return None,
     })
 }
 
-/// Files by their whole name.
-fn name_role(name: &str) -> Option<Role> {
+/// Matches the whole file name.
+fn name_role(name: &str) -> Option<FileRole> {
     Some(match name {
-        "go.mod" | "go.work" | "requirements.txt" | "constraints.txt" | "robots.txt" => Role::Data,
+        "go.mod" | "go.work" | "requirements.txt" | "constraints.txt" | "robots.txt" => {
+            FileRole::Data
+        }
         "__init__.py" | "__init__.pyi" | "package-info.java" | "module-info.java" | "doc.go"
         | "index.js" | "index.jsx" | "index.mjs" | "index.cjs" | "index.ts" | "index.tsx"
-        | "index.mts" | "index.cts" => Role::Entry,
+        | "index.mts" | "index.cts" => FileRole::Entry,
         _ => return None,
     })
 }
 
-/// Files by extension. What CMake reads is a program, whatever it is called.
-fn extension_role(name: &str, extension: &str) -> Option<Role> {
+/// Matches the file extension. `CMakeLists.txt` is source code despite its extension.
+fn extension_role(name: &str, extension: &str) -> Option<FileRole> {
     Some(match extension {
-        "bats" | "feature" | "t" => Role::Test,
-        "ipynb" => Role::Example,
+        "bats" | "feature" | "t" => FileRole::Test,
+        "ipynb" => FileRole::Example,
         "txt" if name == "cmakelists.txt" => return None,
         "adoc" | "asciidoc" | "markdown" | "md" | "mdown" | "mdx" | "org" | "pod" | "rdoc"
-        | "rst" | "tex" | "texi" | "textile" | "txt" => Role::Docs,
+        | "rst" | "tex" | "texi" | "textile" | "txt" => FileRole::Docs,
         "cfg" | "cnf" | "conf" | "crt" | "csv" | "dat" | "env" | "geojson" | "ini" | "json"
         | "json5" | "jsonc" | "jsonl" | "lock" | "log" | "map" | "ndjson" | "pem" | "plist"
         | "po" | "pot" | "properties" | "resx" | "snap" | "sum" | "svg" | "toml" | "tsv"
-        | "webmanifest" | "xlf" | "xliff" | "xml" | "yaml" | "yml" => Role::Data,
+        | "webmanifest" | "xlf" | "xliff" | "xml" | "yaml" | "yml" => FileRole::Data,
         _ => return None,
     })
 }
 
-/// `FooTestCase`, but not `TestCase` itself, which tests are made from; `TestFoo` in Java.
+/// `FooTestCase`, but not the base class `TestCase`; in Java also `TestFoo`.
 fn is_test_case(stem: &str, extension: &str) -> bool {
     let is_case = stem.strip_suffix("TestCase").is_some_and(|rest| !rest.is_empty());
-    let starts =
+    let has_prefix =
         || stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase));
-    is_case || (extension == "java" && starts())
+    is_case || (extension == "java" && has_prefix())
 }
 
-fn is_written_by_a_program(name: &str, extension: &str) -> bool {
-    const ENDS: [&str; 29] = [
+fn is_generated(name: &str, extension: &str) -> bool {
+    const SUFFIXES: [&str; 29] = [
         "_pb2.py",
         "_pb2.pyi",
         "_pb2_grpc.py",
@@ -233,16 +223,16 @@ fn is_written_by_a_program(name: &str, extension: &str) -> bool {
         || name.starts_with("zz_generated")
         || name.contains(".gen.")
         || name.contains(".generated.")
-        || ENDS.iter().any(|end| name.ends_with(end))
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Texts that projects have at their root, often without extension: `LICENSE-MIT`,
-/// `README`, `CHANGES.old`, but not `security.py`.
-fn is_text(stem: &str, simple: &str, extension: &str) -> bool {
-    let shouted = !stem.contains(char::is_lowercase);
-    (extension.is_empty() || shouted)
+/// Project documents, often without extension: `LICENSE-MIT`, `README`, `CHANGES.old`, but not
+/// `security.py`.
+fn is_project_document(stem: &str, normalized_stem: &str, extension: &str) -> bool {
+    let is_upper_case = !stem.contains(char::is_lowercase);
+    (extension.is_empty() || is_upper_case)
         && matches!(
-            simple.split('_').next().unwrap_or_default(),
+            normalized_stem.split('_').next().unwrap_or_default(),
             "authors"
                 | "changelog"
                 | "changes"
@@ -266,20 +256,20 @@ fn is_text(stem: &str, simple: &str, extension: &str) -> bool {
         )
 }
 
-/// In lower case, with one sign between words.
-fn simplified(name: &str) -> String {
+/// Lower case, with underscores between words.
+fn normalized(name: &str) -> String {
     name.to_lowercase().replace(['-', '.', ' '], "_")
 }
 
-/// The last word of a name that is set apart by its capital alone.
-fn camel_end(name: &str) -> Option<&str> {
-    let mut before = '_';
+/// The last word of a camel-case name.
+fn camel_last_word(name: &str) -> Option<&str> {
+    let mut previous = '_';
     let mut start = None;
     for (at, c) in name.char_indices() {
-        if c.is_uppercase() && (before.is_lowercase() || before.is_numeric()) {
+        if c.is_uppercase() && (previous.is_lowercase() || previous.is_numeric()) {
             start = Some(at);
         }
-        before = c;
+        previous = c;
     }
     start.map(|start| &name[start..])
 }

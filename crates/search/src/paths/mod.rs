@@ -1,8 +1,6 @@
-//! What a file is for, by its path alone.
+//! Classifies files by path: tests, examples, vendored code and so on.
 //!
-//! People of all languages name folders and files after what they are for: tests,
-//! examples, copies of other projects. The path is relative to the folder that was
-//! indexed, so that nothing above it counts.
+//! Paths are relative to the indexed folder, so the names of its parents do not count.
 
 mod conventions;
 
@@ -10,34 +8,34 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use conventions::{file_roles, folder_roles};
+use conventions::{folder_roles, name_roles};
 
-/// What a file is for, besides being part of the program.
+/// The purpose of a file that is not ordinary source code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Tests, and what only tests need.
+pub enum FileRole {
+    /// Tests and their fixtures.
     Test,
-    /// Shows how something is used.
+    /// Example code.
     Example,
-    /// Measures something.
+    /// Benchmark code.
     Benchmark,
-    /// For people to read.
+    /// Documentation.
     Docs,
-    /// Data and settings.
+    /// Data and configuration.
     Data,
-    /// Kept for those who need the old way.
+    /// Deprecated and compatibility code.
     Compat,
-    /// A copy of another project.
+    /// Third-party code copied into the project.
     Vendored,
-    /// Written by a program.
+    /// Generated code.
     Generated,
-    /// Passes on names of other files, as `__init__.py` does.
+    /// A file that mainly re-exports others, such as `__init__.py`.
     Entry,
 }
 
-impl Role {
-    /// All of them.
+impl FileRole {
+    /// All roles.
     pub const ALL: [Self; 9] = [
         Self::Test,
         Self::Example,
@@ -50,7 +48,7 @@ impl Role {
         Self::Entry,
     ];
 
-    /// What a file of that role is called.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Test => "test file",
@@ -70,24 +68,24 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for FileRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// A set of roles. Most files of a program have none.
+/// The set of roles of a file; empty for ordinary source code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct PathRoles(u16);
+pub struct FileRoles(u16);
 
-impl PathRoles {
-    /// Whether a role is among them.
-    pub fn has(self, role: Role) -> bool {
+impl FileRoles {
+    /// Whether the set contains a role.
+    pub fn contains(self, role: FileRole) -> bool {
         self.0 & role.bit() != 0
     }
 
     /// Adds a role.
-    pub fn insert(&mut self, role: Role) {
+    pub fn insert(&mut self, role: FileRole) {
         self.0 |= role.bit();
     }
 
@@ -96,36 +94,36 @@ impl PathRoles {
         self.0 |= roles.0;
     }
 
-    /// Whether there are none.
+    /// Whether the file has no role.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The roles, in the order of [`Role::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Role> {
-        Role::ALL.into_iter().filter(move |&role| self.has(role))
+    /// The roles, in the order of [`FileRole::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = FileRole> {
+        FileRole::ALL.into_iter().filter(move |&role| self.contains(role))
     }
 }
 
-impl FromIterator<Role> for PathRoles {
-    fn from_iter<I: IntoIterator<Item = Role>>(roles: I) -> Self {
+impl FromIterator<FileRole> for FileRoles {
+    fn from_iter<I: IntoIterator<Item = FileRole>>(roles: I) -> Self {
         let mut all = Self::default();
         roles.into_iter().for_each(|role| all.insert(role));
         all
     }
 }
 
-/// What the file at a path is for. The path is relative, with slashes.
-pub fn roles(path: &str) -> PathRoles {
+/// The roles of a file by its path, which is relative and uses slashes.
+pub fn file_roles(path: &str) -> FileRoles {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let mut roles = file_roles(name);
+    let mut roles = name_roles(name);
     for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
         roles.extend(folder_roles(folder));
     }
     roles
 }
 
-/// A file's name without its last extension. What starts with a dot keeps that.
+/// The file name without its last extension; `.gitignore` has none.
 pub fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.') {

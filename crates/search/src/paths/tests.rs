@@ -1,10 +1,10 @@
 use super::*;
 
 fn names(path: &str) -> String {
-    roles(path).iter().map(Role::name).collect::<Vec<_>>().join(", ")
+    file_roles(path).iter().map(FileRole::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Each line: roles, then paths that have them and no others.
+/// Each row: the expected roles, then paths.
 #[test]
 fn conventions_of_many_languages() {
     let table = [
@@ -99,13 +99,13 @@ fn conventions_of_many_languages() {
 }
 
 #[test]
-fn odd_paths_have_no_roles() {
+fn unusual_paths_have_no_roles() {
     for path in ["", "/", "//", ".", "..", "a/", "_", "\u{e9}/\u{df}.\u{e9}", "Test", "x."] {
-        let found = roles(path);
+        let found = file_roles(path);
         assert!(found.is_empty() || path.starts_with('.') || path == "Test", "{path}: {found:?}");
     }
-    assert!(roles("tests/").has(Role::Test));
-    assert!(roles("/tests//a.rs").has(Role::Test));
+    assert!(file_roles("tests/").contains(FileRole::Test));
+    assert!(file_roles("/tests//a.rs").contains(FileRole::Test));
 }
 
 #[test]
@@ -123,9 +123,12 @@ fn stems_lose_one_extension() {
 }
 
 #[test]
-fn sets_keep_what_they_are_given() {
-    let set: PathRoles = [Role::Entry, Role::Test].into_iter().collect();
-    assert_eq!(set.iter().collect::<Vec<_>>(), [Role::Test, Role::Entry]);
-    assert!(!set.is_empty() && !set.has(Role::Docs));
-    assert_eq!(Role::ALL.into_iter().collect::<PathRoles>().iter().count(), Role::ALL.len());
+fn sets_contain_what_was_inserted() {
+    let set: FileRoles = [FileRole::Entry, FileRole::Test].into_iter().collect();
+    assert_eq!(set.iter().collect::<Vec<_>>(), [FileRole::Test, FileRole::Entry]);
+    assert!(!set.is_empty() && !set.contains(FileRole::Docs));
+    assert_eq!(
+        FileRole::ALL.into_iter().collect::<FileRoles>().iter().count(),
+        FileRole::ALL.len()
+    );
 }

@@ -1,100 +1,109 @@
-//! From candidates to hits.
+//! Ranks chunks for a code search.
 
-mod files;
+mod scores;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use isolith_types::{Symbol, SymbolKind};
 
-use crate::paths::{PathRoles, Role, roles, stem};
-use crate::words::Stemmer;
-use crate::{Defined, Mode, Penalty, Question, Weights, Why};
+use crate::identifiers::Stemmer;
+use crate::paths::{FileRole, FileRoles, file_roles, stem};
+use crate::{CodeQuery, CodeWeights, DefinitionBoost, Explanation, Penalty, SearchMode};
 
-use files::{Shares, file_shares};
+use scores::Scores;
 
-/// A chunk that was found by keywords, by vectors, by both, or for what it defines.
+/// A chunk found by keywords, by vectors, or because it defines an identifier of the query.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'c> {
-    /// Its number in the store.
+pub struct ChunkCandidate<'c> {
+    /// The row of its record.
     pub row: u64,
-    /// Which of the files it is in.
+    /// Index of its file.
     pub file: u32,
-    /// Its keyword score as it came; 0 if keywords did not find it.
+    /// Keyword score, not normalized; 0 if keywords did not find it.
     pub keywords: f32,
-    /// How much nearer to the question it is than the average chunk; 0 if it is not.
+    /// Similarity of its vector to the query's, minus that of the mean vector; at least 0.
     pub vector: f32,
-    /// How much of the query's words it has in one run, from 0 to 1; see [`Phrase::share_in`].
-    ///
-    /// [`Phrase::share_in`]: crate::Phrase::share_in
+    /// Share of the query that it contains as a phrase; see [`Phrase`](crate::Phrase).
     pub phrase: f32,
-    /// Its first line.
+    /// Number of its first line.
     pub start_line: u32,
-    /// What it defines.
+    /// The symbols it defines.
     pub symbols: &'c [Symbol],
+    /// The name of the enclosing definition.
+    pub parent: Option<&'c str>,
 }
 
-/// A file that has candidates.
+/// A file that contains candidates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileFacts {
-    /// Relative to its root, with slashes.
+pub struct CandidateFile {
+    /// Path relative to the root, with slashes.
     pub path: String,
-    /// Whether it says of itself that a program wrote it.
+    /// Whether its text says that it is generated.
     pub generated: bool,
 }
 
-/// A file that defines a name of the question. All files that do are needed, so that a
-/// name that is defined everywhere counts little; those without candidates are not shown.
+/// A definition of an identifier of the query. The ranking needs all of them: the more files
+/// define an identifier, the less each definition counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Definition {
-    /// Which file, of those that were given. One that is not among them only counts.
+pub struct IdentifierDefinition {
+    /// Index of the file; one beyond the end only counts as another definition.
     pub file: u32,
-    /// Which of [`Question::identifiers`].
+    /// Index in [`CodeQuery::identifiers`].
     pub identifier: usize,
-    /// What it is defined as.
+    /// The kind of the defined symbol.
     pub kind: SymbolKind,
 }
 
-/// A hit.
+/// A ranked chunk.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
-    /// Which candidate.
+pub struct RankedChunk {
+    /// Index of the candidate.
     pub candidate: usize,
-    /// Its score: that of its file for the first chunk of a file, its own for others, but
-    /// never higher than the hit's before it.
+    /// The score of the file for its best chunk, the chunk's own score for others; never higher
+    /// than that of the previous hit.
     pub score: f32,
-    /// Which of the chunk's symbols has most to do with the question.
+    /// Index of the chunk's symbol that matches the query best.
     pub symbol: Option<usize>,
-    /// How the score came about.
-    pub why: Why,
+    /// The parts of the score.
+    pub explanation: Explanation,
+    /// Indexes of further candidates in the same file, best first, that are not hits themselves.
+    /// Only the best chunk of a file has any.
+    pub also: Vec<usize>,
 }
 
-/// Ranks candidates: first the best chunk of each file, files in order, then the other
-/// chunks. What is equal goes by path and line; what nothing speaks for is left out.
-pub fn rank(
-    question: &Question,
-    files: &[FileFacts],
-    candidates: &[Candidate<'_>],
-    definitions: &[Definition],
-    weights: &Weights,
-    mode: Mode,
+/// Maximum number of further places of a hit.
+const MAX_ALSO: usize = 3;
+
+/// Returns the best chunk of each file, best file first, followed by the other chunks. Equal
+/// scores are ordered by path and line; candidates with a score of 0 are dropped.
+pub fn rank_chunks(
+    query: &CodeQuery,
+    files: &[CandidateFile],
+    candidates: &[ChunkCandidate<'_>],
+    definitions: &[IdentifierDefinition],
+    weights: &CodeWeights,
+    mode: SearchMode,
     limit: usize,
-) -> Vec<Ranked> {
+) -> Vec<RankedChunk> {
     let mut ranking = Ranking {
-        question,
+        query,
         files,
         candidates,
-        shares: file_shares(files.len(), candidates, weights, mode),
-        defined: defined(question, files.len(), definitions, weights, mode),
-        exact: candidates.iter().map(|it| exact(question, it, weights, mode)).collect(),
+        scores: Scores::new(files.len(), candidates, weights, mode),
+        definitions: definition_boosts(query, files.len(), definitions, weights, mode),
+        exact: candidates.iter().map(|it| exact_boost(query, it, weights, mode)).collect(),
         weights,
         mode,
         stemmer: Stemmer::new(),
     };
-    let (mut hits, rest) = ranking.best_of_each_file();
+    let (mut hits, mut rest) = ranking.best_of_each_file();
     hits.truncate(limit);
     if hits.len() < limit {
-        ranking.append_rest(&mut hits, rest, limit);
+        let others = rest.split_off(rest.len().min(limit - hits.len()));
+        ranking.append(&mut hits, std::mem::replace(&mut rest, others));
     }
+    ranking.add_further_places(&mut hits, &rest);
     for hit in &mut hits {
         hit.symbol = ranking.best_symbol(candidates[hit.candidate].symbols);
     }
@@ -102,107 +111,150 @@ pub fn rank(
 }
 
 struct Ranking<'a> {
-    question: &'a Question,
-    files: &'a [FileFacts],
-    candidates: &'a [Candidate<'a>],
-    shares: Shares,
-    /// What each file defines of the question.
-    defined: Vec<Vec<Defined>>,
-    /// What each candidate gets for having the query's own words.
+    query: &'a CodeQuery,
+    files: &'a [CandidateFile],
+    candidates: &'a [ChunkCandidate<'a>],
+    scores: Scores,
+    /// The definition boosts of each file.
+    definitions: Vec<Vec<DefinitionBoost>>,
+    /// The exact match boost of each candidate.
     exact: Vec<f32>,
-    weights: &'a Weights,
-    mode: Mode,
+    weights: &'a CodeWeights,
+    mode: SearchMode,
     stemmer: Stemmer,
 }
 
 impl Ranking<'_> {
-    /// The best chunk of each file, in order, and the others with their own reasons.
-    fn best_of_each_file(&mut self) -> (Vec<Ranked>, Vec<Ranked>) {
-        let reasons: Vec<Why> = (0..self.files.len()).map(|file| self.why_file(file)).collect();
-        let mut chunks: Vec<Ranked> = Vec::with_capacity(self.candidates.len());
-        for (candidate, facts) in self.candidates.iter().enumerate() {
-            if let Some(file) = reasons.get(facts.file as usize) {
-                let why = self.why_chunk(candidate, file);
-                let score = why.score();
-                chunks.push(Ranked { candidate, score, symbol: None, why });
+    /// The best chunk of each file with the score of the file, and the other chunks, both sorted.
+    fn best_of_each_file(&mut self) -> (Vec<RankedChunk>, Vec<RankedChunk>) {
+        let files: Vec<Explanation> =
+            (0..self.files.len()).map(|file| self.explain_file(file)).collect();
+        let mut chunks: Vec<RankedChunk> = Vec::with_capacity(self.candidates.len());
+        for (candidate, chunk) in self.candidates.iter().enumerate() {
+            if let Some(file) = files.get(chunk.file as usize) {
+                let explanation = self.explain_chunk(candidate, file);
+                let parent = self.parent_boost(chunk);
+                let score =
+                    explanation.score() + if explanation.score() > 0.0 { parent } else { 0.0 };
+                let also = Vec::new();
+                chunks.push(RankedChunk { candidate, score, symbol: None, explanation, also });
             }
         }
+        chunks.retain(|chunk| chunk.score > 0.0);
         chunks.sort_by(|a, b| self.order(a, b));
         let mut seen = vec![false; self.files.len()];
         let (mut best, rest): (Vec<_>, Vec<_>) = chunks.into_iter().partition(|chunk| {
             !std::mem::replace(&mut seen[self.candidates[chunk.candidate].file as usize], true)
         });
         for hit in &mut best {
-            hit.why = reasons[self.candidates[hit.candidate].file as usize].clone();
-            hit.why.exact = self.exact[hit.candidate];
-            hit.score = hit.why.score();
+            hit.explanation = files[self.candidates[hit.candidate].file as usize].clone();
+            hit.explanation.exact = self.exact[hit.candidate];
+            hit.score = hit.explanation.score();
         }
-        best.retain(|hit| hit.score > 0.0);
         best.sort_by(|a, b| self.order(a, b));
         (best, rest)
     }
 
-    /// The others follow by their own scores, none of them above what is shown already.
-    fn append_rest(&self, hits: &mut Vec<Ranked>, rest: Vec<Ranked>, limit: usize) {
+    /// Appends other chunks by their own scores, capped by the lowest score so far.
+    fn append(&self, hits: &mut Vec<RankedChunk>, others: Vec<RankedChunk>) {
         let ceiling = hits.last().map_or(0.0, |hit| hit.score);
-        let missing = limit - hits.len();
-        let rest = rest.into_iter().filter(|hit| hit.score > 0.0).take(missing);
-        hits.extend(rest.map(|hit| Ranked { score: hit.score.min(ceiling), ..hit }));
+        hits.extend(
+            others.into_iter().map(|hit| RankedChunk { score: hit.score.min(ceiling), ..hit }),
+        );
     }
 
-    fn why_file(&mut self, file: usize) -> Why {
-        let FileFacts { path, generated } = &self.files[file];
-        let mut roles = roles(path);
-        if *generated {
-            roles.insert(Role::Generated);
+    /// Attaches the chunks that are not hits to the hit of their file.
+    fn add_further_places(&self, hits: &mut [RankedChunk], others: &[RankedChunk]) {
+        let file = |hit: &RankedChunk| self.candidates[hit.candidate].file;
+        let mut hit_of_file: HashMap<u32, &mut RankedChunk> = HashMap::with_capacity(hits.len());
+        for hit in hits {
+            hit_of_file.entry(file(hit)).or_insert(hit);
         }
-        let most = self.weights.stem_words as usize;
-        let named =
-            self.mode.has_keywords() && self.question.has_run(stem(path), most, &mut self.stemmer);
-        Why {
-            keywords: self.shares.keywords[file],
-            vectors: self.shares.vectors[file],
-            stem: if named { sound(self.weights.stem) } else { 0.0 },
+        for other in others {
+            if let Some(hit) = hit_of_file.get_mut(&file(other))
+                && hit.also.len() < MAX_ALSO
+            {
+                hit.also.push(other.candidate);
+            }
+        }
+    }
+
+    fn explain_file(&mut self, file: usize) -> Explanation {
+        let CandidateFile { path, generated } = &self.files[file];
+        let mut roles = file_roles(path);
+        if *generated {
+            roles.insert(FileRole::Generated);
+        }
+        let max_words = self.weights.stem_words as usize;
+        let stem_matches = self.mode.uses_keywords()
+            && self.query.matches_stem(stem(path), max_words, &mut self.stemmer);
+        let stem_boost = match self.query.is_report() {
+            true => self.weights.report_stem,
+            false => self.weights.stem,
+        };
+        let is_mentioned = self.mode.uses_keywords() && self.query.mentions_path(path);
+        Explanation {
+            keywords: self.scores.file_keywords[file],
+            vectors: self.scores.file_vectors[file],
+            stem: if stem_matches { sanitized(stem_boost) } else { 0.0 },
+            path: if is_mentioned { sanitized(self.weights.path) } else { 0.0 },
             exact: 0.0,
-            definitions: self.defined[file].clone(),
+            definitions: self.definitions[file].clone(),
             penalties: self.penalties(path, roles),
         }
     }
 
-    /// A chunk by itself: its own shares, the names that it defines itself, and what is
-    /// said of its file.
-    fn why_chunk(&self, candidate: usize, file: &Why) -> Why {
+    /// The score of a single chunk: its own keywords, vector and definitions, and the stem boost
+    /// and penalties of its file.
+    fn explain_chunk(&self, candidate: usize, file: &Explanation) -> Explanation {
         let symbols = self.candidates[candidate].symbols;
-        let defines = |defined: &&Defined| {
-            symbols.iter().any(|symbol| symbol.name.eq_ignore_ascii_case(&defined.name))
+        let defines = |definition: &&DefinitionBoost| {
+            symbols.iter().any(|symbol| symbol.name.eq_ignore_ascii_case(&definition.name))
         };
-        Why {
-            keywords: self.shares.chunk_keywords[candidate],
-            vectors: self.shares.chunk_vectors[candidate],
+        Explanation {
+            keywords: self.scores.chunk_keywords[candidate],
+            vectors: self.scores.chunk_vectors[candidate] * self.chunk_vector_factor(),
             stem: file.stem,
+            path: file.path,
             exact: self.exact[candidate],
             definitions: file.definitions.iter().filter(defines).cloned().collect(),
             penalties: file.penalties.clone(),
         }
     }
 
-    /// One factor for each group of roles, the strongest, unless the question asks for
-    /// one of the file's roles in it.
-    fn penalties(&self, path: &str, roles: PathRoles) -> Vec<Penalty> {
-        if roles.is_empty() || self.question.names_file(path) {
+    /// A report is about one topic, and its vector says little about the parts of a file.
+    fn chunk_vector_factor(&self) -> f32 {
+        match self.query.is_report() && self.mode.uses_keywords() {
+            true => sanitized(self.weights.report_vectors),
+            false => 1.0,
+        }
+    }
+
+    /// A query that is nothing but a symbol asks for its definition, not for what is inside.
+    fn parent_boost(&self, chunk: &ChunkCandidate<'_>) -> f32 {
+        let is_mentioned = self.mode.uses_keywords()
+            && self.query.symbol_name().is_none()
+            && chunk.parent.is_some_and(|parent| self.query.mentions_name(parent));
+        if is_mentioned { sanitized(self.weights.parent) } else { 0.0 }
+    }
+
+    /// The strongest penalty of each group of roles, unless the query asks for one of the file's
+    /// roles in that group.
+    fn penalties(&self, path: &str, roles: FileRoles) -> Vec<Penalty> {
+        if roles.is_empty() || self.query.mentions_file(path) {
             return Vec::new();
         }
-        let asked = self.question.asked();
-        let strongest = |group: &&[Role]| {
-            let has = || group.iter().copied().filter(|&role| roles.has(role));
-            if has().any(|role| asked.has(role)) {
+        let requested = self.query.requested_roles();
+        let strongest = |group: &&[FileRole]| {
+            let present = || group.iter().copied().filter(|&role| roles.contains(role));
+            if present().any(|role| requested.contains(role)) {
                 return None;
             }
-            has()
-                .map(|role| Penalty { role, factor: sound(self.weights.factor(role)) })
+            present()
+                .map(|role| Penalty { role, factor: sanitized(self.weights.factor(role)) })
                 .min_by(|a, b| a.factor.total_cmp(&b.factor))
         };
-        let all = GROUPS.iter().filter_map(strongest);
+        let all = PENALTY_GROUPS.iter().filter_map(strongest);
         all.filter(|penalty| penalty.factor != 1.0).collect()
     }
 
@@ -210,51 +262,53 @@ impl Ranking<'_> {
         let mut best = None;
         let mut highest = -1.0;
         for (index, symbol) in symbols.iter().enumerate() {
-            let likeness = self.question.likeness(&symbol.name, &mut self.stemmer);
-            if likeness > highest {
-                (best, highest) = (Some(index), likeness);
+            let similarity = self.query.name_similarity(&symbol.name, &mut self.stemmer);
+            if similarity > highest {
+                (best, highest) = (Some(index), similarity);
             }
         }
         best
     }
 
-    fn order(&self, a: &Ranked, b: &Ranked) -> Ordering {
-        let place = |hit: &Ranked| {
+    fn order(&self, a: &RankedChunk, b: &RankedChunk) -> Ordering {
+        let tie_breaker = |hit: &RankedChunk| {
             let candidate = &self.candidates[hit.candidate];
             let path = self.files[candidate.file as usize].path.as_str();
             (path, candidate.file, candidate.start_line, candidate.row, hit.candidate)
         };
-        b.score.total_cmp(&a.score).then_with(|| place(a).cmp(&place(b)))
+        b.score.total_cmp(&a.score).then_with(|| tie_breaker(a).cmp(&tie_breaker(b)))
     }
 }
 
-/// What a type that has the wanted name is worth, compared with a function.
-const TYPE_FIRST: f32 = 1.2;
+/// Factor for a type that has the name searched for, relative to a function.
+const EXACT_TYPE_FACTOR: f32 = 1.2;
 
-/// What nearly all of a phrase is worth, compared with all of it.
-const PARTIAL_PHRASE: f32 = 0.3;
+/// Factor for a partial phrase match.
+const PARTIAL_PHRASE_FACTOR: f32 = 0.3;
 
-/// Roles that are penalised together, once.
-const GROUPS: [&[Role]; 3] = [
-    &[Role::Test, Role::Example, Role::Benchmark, Role::Docs, Role::Data],
-    &[Role::Compat],
-    &[Role::Vendored, Role::Generated, Role::Entry],
+/// Only one role of each group is penalized.
+const PENALTY_GROUPS: [&[FileRole]; 3] = [
+    &[FileRole::Test, FileRole::Example, FileRole::Benchmark, FileRole::Docs, FileRole::Data],
+    &[FileRole::Compat],
+    &[FileRole::Vendored, FileRole::Generated, FileRole::Entry],
 ];
 
-/// What each file gets for the names of the question that it defines: the more files do,
-/// the less. Headings define nothing. A file that defines a name twice gets the better of both.
-fn defined(
-    question: &Question,
+/// The boosts of each file for the identifiers that it defines; headings do not count. A file that
+/// defines an identifier twice gets the higher boost. The more identifiers a query has, the less
+/// each of them counts.
+fn definition_boosts(
+    query: &CodeQuery,
     files: usize,
-    definitions: &[Definition],
-    weights: &Weights,
-    mode: Mode,
-) -> Vec<Vec<Defined>> {
-    let mut defined = vec![Vec::new(); files];
-    if !mode.has_keywords() {
-        return defined;
+    definitions: &[IdentifierDefinition],
+    weights: &CodeWeights,
+    mode: SearchMode,
+) -> Vec<Vec<DefinitionBoost>> {
+    let mut all = vec![Vec::new(); files];
+    if !mode.uses_keywords() {
+        return all;
     }
-    for (identifier, name) in question.identifiers().iter().enumerate() {
+    let identifiers = query.identifiers().len() as f32;
+    for (identifier, name) in query.identifiers().iter().enumerate() {
         let mut boosts: Vec<(u32, f32)> = definitions
             .iter()
             .filter(|it| it.identifier == identifier && it.kind != SymbolKind::Heading)
@@ -262,43 +316,60 @@ fn defined(
             .collect();
         boosts.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         boosts.dedup_by_key(|boost| boost.0);
-        let share = (boosts.len() as f32).sqrt();
+        let divisor = (boosts.len() as f32 * identifiers).sqrt();
         for (file, boost) in boosts {
             if boost > 0.0
-                && let Some(defined) = defined.get_mut(file as usize)
+                && let Some(file) = all.get_mut(file as usize)
             {
-                defined.push(Defined { name: name.clone(), boost: boost / share });
+                file.push(DefinitionBoost { name: name.clone(), boost: boost / divisor });
             }
         }
     }
-    defined
+    all
 }
 
-/// What a chunk gets for defining the one name that is looked for, or for having the words of
-/// the query in their order. Part of a phrase says much less than all of it.
-fn exact(question: &Question, chunk: &Candidate<'_>, weights: &Weights, mode: Mode) -> f32 {
-    if !mode.has_keywords() {
+/// Whether a chunk contains the whole query, or defines the symbol that is the query.
+pub fn is_exact_match(query: &CodeQuery, chunk: &ChunkCandidate<'_>) -> bool {
+    chunk.phrase >= 1.0 || exact_definitions(query, chunk).next().is_some()
+}
+
+/// The symbols of a chunk that the whole query names.
+fn exact_definitions<'c>(
+    query: &CodeQuery,
+    chunk: &ChunkCandidate<'c>,
+) -> impl Iterator<Item = &'c Symbol> {
+    let name = query.symbol_name();
+    let is_named = move |symbol: &&Symbol| {
+        name.is_some_and(|name| symbol.name == name) && symbol.kind != SymbolKind::Heading
+    };
+    chunk.symbols.iter().filter(is_named)
+}
+
+/// The boost of a chunk that defines the symbol searched for or contains the query as a phrase.
+fn exact_boost(
+    query: &CodeQuery,
+    chunk: &ChunkCandidate<'_>,
+    weights: &CodeWeights,
+    mode: SearchMode,
+) -> f32 {
+    if !mode.uses_keywords() {
         return 0.0;
     }
-    if let Some(name) = question.wanted_name() {
-        let named = |symbol: &&Symbol| symbol.name == name && symbol.kind != SymbolKind::Heading;
-        // A class comes before its constructors, which have its name.
-        let boost = |symbol: &Symbol| if symbol.kind.is_type() { TYPE_FIRST } else { 1.0 };
-        let best = chunk.symbols.iter().filter(named).map(boost).reduce(f32::max);
-        if let Some(best) = best {
-            return sound(weights.exact_definition) * best;
-        }
+    // A class ranks above its constructors, which have the same name.
+    let factor = |symbol: &Symbol| if symbol.kind.is_type() { EXACT_TYPE_FACTOR } else { 1.0 };
+    if let Some(best) = exact_definitions(query, chunk).map(factor).reduce(f32::max) {
+        return sanitized(weights.exact_definition) * best;
     }
-    let share = if chunk.phrase < 1.0 { chunk.phrase * PARTIAL_PHRASE } else { 1.0 };
-    sound(weights.exact) * share
+    let share = if chunk.phrase < 1.0 { chunk.phrase * PARTIAL_PHRASE_FACTOR } else { 1.0 };
+    sanitized(weights.exact) * share
 }
 
-fn definition_boost(kind: SymbolKind, weights: &Weights) -> f32 {
-    if kind.is_type() { sound(weights.type_definition) } else { sound(weights.other_definition) }
+fn definition_boost(kind: SymbolKind, weights: &CodeWeights) -> f32 {
+    sanitized(if kind.is_type() { weights.type_definition } else { weights.other_definition })
 }
 
-/// A number that can be added and compared, whatever came.
-fn sound(number: f32) -> f32 {
+/// Weights and scores are not trusted: NaN, infinities and negative numbers become 0.
+fn sanitized(number: f32) -> f32 {
     if number.is_finite() { number.clamp(0.0, 1e6) } else { 0.0 }
 }
 

@@ -6,44 +6,53 @@ fn symbol(name: &str, kind: SymbolKind) -> Symbol {
     Symbol { name: name.to_owned(), kind, line: 1 }
 }
 
-fn files(paths: &[&str]) -> Vec<FileFacts> {
-    let facts = |path: &&str| FileFacts { path: (*path).to_owned(), generated: false };
-    paths.iter().map(facts).collect()
+fn files(paths: &[&str]) -> Vec<CandidateFile> {
+    let file = |path: &&str| CandidateFile { path: (*path).to_owned(), generated: false };
+    paths.iter().map(file).collect()
 }
 
-fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> Candidate<'static> {
+fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> ChunkCandidate<'static> {
     let row = u64::from(file) * 1000 + u64::from(start_line);
-    Candidate { row, file, keywords, vector, phrase: 0.0, start_line, symbols: &[] }
+    ChunkCandidate {
+        row,
+        file,
+        keywords,
+        vector,
+        phrase: 0.0,
+        start_line,
+        symbols: &[],
+        parent: None,
+    }
 }
 
 struct Search<'s> {
-    question: &'s str,
+    query: &'s str,
     paths: &'s [&'s str],
-    candidates: &'s [Candidate<'s>],
-    definitions: &'s [Definition],
-    weights: Weights,
-    mode: Mode,
+    candidates: &'s [ChunkCandidate<'s>],
+    definitions: &'s [IdentifierDefinition],
+    weights: CodeWeights,
+    mode: SearchMode,
     limit: usize,
 }
 
 impl Default for Search<'_> {
     fn default() -> Self {
         Self {
-            question: "how connections are retried",
+            query: "how connections are retried",
             paths: &[],
             candidates: &[],
             definitions: &[],
-            weights: Weights::default(),
-            mode: Mode::Hybrid,
+            weights: CodeWeights::default(),
+            mode: SearchMode::Hybrid,
             limit: 10,
         }
     }
 }
 
 impl Search<'_> {
-    fn run(&self) -> Vec<Ranked> {
-        rank(
-            &Question::of(self.question),
+    fn run(&self) -> Vec<RankedChunk> {
+        rank_chunks(
+            &CodeQuery::parse(self.query),
             &files(self.paths),
             self.candidates,
             self.definitions,
@@ -53,13 +62,13 @@ impl Search<'_> {
         )
     }
 
-    /// A line for each hit: place, score, reasons.
+    /// One line per hit: path, line, symbol, score, explanation.
     fn shown(&self) -> String {
-        let line = |hit: &Ranked| {
-            let Candidate { file, start_line, symbols, .. } = self.candidates[hit.candidate];
+        let line = |hit: &RankedChunk| {
+            let ChunkCandidate { file, start_line, symbols, .. } = self.candidates[hit.candidate];
             let symbol = hit.symbol.map_or("", |index| &symbols[index].name);
             let path = self.paths[file as usize];
-            format!("{path}:{start_line} {symbol} {:.3}: {}\n", hit.score, hit.why)
+            format!("{path}:{start_line} {symbol} {:.3}: {}\n", hit.score, hit.explanation)
         };
         self.run().iter().map(line).collect()
     }
@@ -88,26 +97,26 @@ fn files_are_ranked_by_all_their_chunks_and_shown_by_the_best() {
 }
 
 #[test]
-fn names_and_definitions_lift_files() {
+fn file_names_and_definitions_boost_files() {
     let class = [symbol("helper", SymbolKind::Function), symbol("RetryPolicy", SymbolKind::Class)];
     let function = [symbol("RetryPolicy", SymbolKind::Function)];
     let search = Search {
-        question: "where does RetryPolicy decide about the back-off",
+        query: "where does RetryPolicy decide about the back-off",
         paths: &["src/uses.rs", "src/policies.rs", "src/make.rs", "src/retry_policy.rs"],
         candidates: &[
             candidate(0, 1, 8.0, 0.3),
             candidate(1, 1, 6.0, 0.2),
-            Candidate { symbols: &class, ..candidate(1, 50, 5.0, 0.1) },
-            Candidate { symbols: &function, ..candidate(2, 7, 0.0, 0.0) },
+            ChunkCandidate { symbols: &class, ..candidate(1, 50, 5.0, 0.1) },
+            ChunkCandidate { symbols: &function, ..candidate(2, 7, 0.0, 0.0) },
             candidate(3, 1, 5.0, 0.2),
         ],
         definitions: &[
-            Definition { file: 1, identifier: 0, kind: SymbolKind::Class },
-            Definition { file: 1, identifier: 0, kind: SymbolKind::Function },
-            Definition { file: 2, identifier: 0, kind: SymbolKind::Function },
-            Definition { file: 99, identifier: 0, kind: SymbolKind::Method },
-            Definition { file: 1, identifier: 99, kind: SymbolKind::Class },
-            Definition { file: 2, identifier: 0, kind: SymbolKind::Heading },
+            IdentifierDefinition { file: 1, identifier: 0, kind: SymbolKind::Class },
+            IdentifierDefinition { file: 1, identifier: 0, kind: SymbolKind::Function },
+            IdentifierDefinition { file: 2, identifier: 0, kind: SymbolKind::Function },
+            IdentifierDefinition { file: 99, identifier: 0, kind: SymbolKind::Method },
+            IdentifierDefinition { file: 1, identifier: 99, kind: SymbolKind::Class },
+            IdentifierDefinition { file: 2, identifier: 0, kind: SymbolKind::Heading },
         ],
         ..Search::default()
     };
@@ -118,7 +127,7 @@ fn names_and_definitions_lift_files() {
     src/make.rs:7 RetryPolicy 0.115: defines RetryPolicy
     src/policies.rs:1  0.115: keywords 0.38, meaning 0.33, file name matches
     ");
-    let vector = Search { mode: Mode::Vector, ..search };
+    let vector = Search { mode: SearchMode::Vector, ..search };
     insta::assert_snapshot!(vector.shown(), @r"
     src/uses.rs:1  1.000: meaning 1.00
     src/policies.rs:1  0.833: meaning 0.83
@@ -128,7 +137,7 @@ fn names_and_definitions_lift_files() {
 }
 
 #[test]
-fn what_is_not_the_program_comes_later_unless_asked_for() {
+fn file_roles_are_penalized_unless_requested() {
     let paths = [
         "tests/retry.rs",
         "src/retry.rs",
@@ -136,10 +145,10 @@ fn what_is_not_the_program_comes_later_unless_asked_for() {
         "docs/retry.md",
         "src/__init__.py",
     ];
-    let candidates: Vec<Candidate<'_>> =
+    let candidates: Vec<ChunkCandidate<'_>> =
         (0..5).map(|file| candidate(file, 1, 10.0 - file as f32, 0.5)).collect();
     let search = Search {
-        question: "connections over and over",
+        query: "connections over and over",
         paths: &paths,
         candidates: &candidates,
         ..Search::default()
@@ -151,15 +160,15 @@ fn what_is_not_the_program_comes_later_unless_asked_for() {
     docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
     vendor/legacy/retry_test.go:1  0.041: keywords 0.40, meaning 0.50, test file ×0.3, legacy folder ×0.3, vendored ×0.5
     ");
-    let asked = Search { question: "tests of connections", ..search };
-    insta::assert_snapshot!(asked.shown(), @r"
+    let requested = Search { query: "tests of connections", ..search };
+    insta::assert_snapshot!(requested.shown(), @r"
     tests/retry.rs:1  1.000: keywords 0.50, meaning 0.50
     src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
     src/__init__.py:1  0.400: keywords 0.30, meaning 0.50, entry file ×0.5
     docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
     vendor/legacy/retry_test.go:1  0.135: keywords 0.40, meaning 0.50, legacy folder ×0.3, vendored ×0.5
     ");
-    let named = Search { question: "what is in __init__.py", ..asked };
+    let named = Search { query: "what is in __init__.py", ..requested };
     insta::assert_snapshot!(named.shown(), @r"
     src/__init__.py:1  1.100: keywords 0.30, meaning 0.50, file name matches
     src/retry.rs:1  0.950: keywords 0.45, meaning 0.50
@@ -170,23 +179,23 @@ fn what_is_not_the_program_comes_later_unless_asked_for() {
 }
 
 #[test]
-fn generated_files_are_known_by_what_they_say() {
-    let facts = [FileFacts { path: "src/api.rs".to_owned(), generated: true }];
-    let hits = rank(
-        &Question::of("requests"),
-        &facts,
+fn files_marked_as_generated_are_penalized() {
+    let files = [CandidateFile { path: "src/api.rs".to_owned(), generated: true }];
+    let hits = rank_chunks(
+        &CodeQuery::parse("requests"),
+        &files,
         &[candidate(0, 1, 1.0, 1.0)],
         &[],
-        &Weights::default(),
-        Mode::Hybrid,
+        &CodeWeights::default(),
+        SearchMode::Hybrid,
         1,
     );
-    assert_eq!(hits[0].why.penalties, [Penalty { role: Role::Generated, factor: 0.5 }]);
+    assert_eq!(hits[0].explanation.penalties, [Penalty { role: FileRole::Generated, factor: 0.5 }]);
     assert_eq!(hits[0].score, 0.5);
 }
 
 #[test]
-fn modes_look_at_one_side() {
+fn modes_select_signals() {
     let order = |mode| {
         let search = Search {
             paths: &["a.rs", "b.rs"],
@@ -196,13 +205,13 @@ fn modes_look_at_one_side() {
         };
         search.run().iter().map(|hit| (hit.candidate, hit.score)).collect::<Vec<_>>()
     };
-    assert_eq!(order(Mode::Keyword), [(0, 1.0), (1, 0.2)]);
-    assert_eq!(order(Mode::Vector), [(1, 1.0), (0, 0.1 / 0.9)]);
-    assert_eq!(order(Mode::Hybrid).len(), 2);
+    assert_eq!(order(SearchMode::Keyword), [(0, 1.0), (1, 0.2)]);
+    assert_eq!(order(SearchMode::Vector), [(1, 1.0), (0, 0.1 / 0.9)]);
+    assert_eq!(order(SearchMode::Hybrid).len(), 2);
 }
 
 #[test]
-fn equal_hits_go_by_path_and_line() {
+fn equal_scores_are_ordered_by_path_and_line() {
     let search = Search {
         paths: &["b.rs", "a.rs"],
         candidates: &[
@@ -211,7 +220,7 @@ fn equal_hits_go_by_path_and_line() {
             candidate(1, 2, 1.0, 0.0),
             candidate(0, 5, 1.0, 0.0),
         ],
-        weights: Weights { chunks: 1, ..Weights::default() },
+        weights: CodeWeights { chunks: 1, ..CodeWeights::default() },
         ..Search::default()
     };
     let hits: Vec<usize> = search.run().iter().map(|hit| hit.candidate).collect();
@@ -235,15 +244,15 @@ fn any_symbol() -> impl Strategy<Value = Symbol> {
     })
 }
 
-fn any_file() -> impl Strategy<Value = FileFacts> {
+fn any_file() -> impl Strategy<Value = CandidateFile> {
     let path = prop_oneof!["(tests|src|vendor)/[a-c]{1,2}\\.(rs|md|json)", ".{0,12}"];
-    (path, any::<bool>()).prop_map(|(path, generated)| FileFacts { path, generated })
+    (path, any::<bool>()).prop_map(|(path, generated)| CandidateFile { path, generated })
 }
 
-fn any_weights() -> impl Strategy<Value = Weights> {
+fn any_weights() -> impl Strategy<Value = CodeWeights> {
     (any::<[f32; 6]>(), any::<u32>(), any::<bool>()).prop_map(|(numbers, count, usual)| {
         let [vectors, keywords, next_chunk, stem, type_definition, test] = numbers;
-        let odd = Weights {
+        let odd = CodeWeights {
             vectors,
             keywords,
             next_chunk,
@@ -252,9 +261,9 @@ fn any_weights() -> impl Strategy<Value = Weights> {
             test,
             chunks: count,
             stem_words: count,
-            ..Weights::default()
+            ..CodeWeights::default()
         };
-        if usual { Weights::default() } else { odd }
+        if usual { CodeWeights::default() } else { odd }
     })
 }
 
@@ -268,27 +277,27 @@ fn any_chunks() -> impl Strategy<Value = Chunks> {
 
 proptest! {
     #[test]
-    fn whatever_comes_is_ranked(
+    fn any_input_is_ranked(
         text in prop_oneof!["(where|RetryPolicy|tests|a|b| ){0,9}", ".{0,40}"],
         files in proptest::collection::vec(any_file(), 0..5),
         chunks in any_chunks(),
         defined in proptest::collection::vec((0..6_u32, 0..3_usize), 0..6),
         weights in any_weights(),
-        mode in proptest::sample::select(Mode::ALL.to_vec()),
+        mode in proptest::sample::select(SearchMode::ALL.to_vec()),
         limit in 0..25_usize,
     ) {
-        let candidates: Vec<Candidate<'_>> = chunks
+        let candidates: Vec<ChunkCandidate<'_>> = chunks
             .iter()
             .map(|(file, line, keywords, vector, symbols)| {
-                Candidate { symbols, ..candidate(*file, *line, *keywords, *vector) }
+                ChunkCandidate { symbols, ..candidate(*file, *line, *keywords, *vector) }
             })
             .collect();
-        let definitions: Vec<Definition> = defined
+        let definitions: Vec<IdentifierDefinition> = defined
             .into_iter()
-            .map(|(file, identifier)| Definition { file, identifier, kind: SymbolKind::Class })
+            .map(|(file, identifier)| IdentifierDefinition { file, identifier, kind: SymbolKind::Class })
             .collect();
-        let question = Question::of(&text);
-        let run = || rank(&question, &files, &candidates, &definitions, &weights, mode, limit);
+        let query = CodeQuery::parse(&text);
+        let run = || rank_chunks(&query, &files, &candidates, &definitions, &weights, mode, limit);
         let hits = run();
         prop_assert_eq!(&hits, &run());
 
@@ -302,7 +311,7 @@ proptest! {
         shown.dedup();
         prop_assert_eq!(shown.len(), hits.len());
 
-        // No file comes a second time before each has come once.
+        // No file appears twice before every file has appeared once.
         let again = (0..first.len()).find(|&at| first[..at].contains(&first[at]));
         let rest = &first[again.unwrap_or(first.len())..];
         prop_assert!(rest.iter().all(|file| first[..first.len() - rest.len()].contains(file)));
@@ -315,19 +324,19 @@ proptest! {
 
     #[test]
     fn the_order_of_candidates_does_not_matter(chunks in any_chunks(), turn in 0..20_usize) {
-        let mut candidates: Vec<Candidate<'_>> = chunks
+        let mut candidates: Vec<ChunkCandidate<'_>> = chunks
             .iter()
             .enumerate()
             .map(|(row, (file, line, keywords, vector, symbols))| {
                 let row = row as u64;
-                Candidate { row, symbols, ..candidate(*file, *line, *keywords, *vector) }
+                ChunkCandidate { row, symbols, ..candidate(*file, *line, *keywords, *vector) }
             })
             .collect();
-        let question = Question::of("where does RetryPolicy wait");
+        let query = CodeQuery::parse("where does RetryPolicy wait");
         let files = files(&["a.rs", "b.rs", "c.rs", "d.rs", "e.rs", "f.rs"]);
-        let rows = |candidates: &[Candidate<'_>]| {
+        let rows = |candidates: &[ChunkCandidate<'_>]| {
             let hits =
-                rank(&question, &files, candidates, &[], &Weights::default(), Mode::Hybrid, 50);
+                rank_chunks(&query, &files, candidates, &[], &CodeWeights::default(), SearchMode::Hybrid, 50);
             hits.iter().map(|hit| candidates[hit.candidate].row).collect::<Vec<_>>()
         };
         let before = rows(&candidates);

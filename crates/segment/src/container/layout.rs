@@ -4,76 +4,80 @@ use std::path::Path;
 
 use crate::SegmentError;
 
-/// What a segment holds.
+/// What a segment indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Vectors.
+pub enum SegmentKind {
+    /// Vectors, for nearest-neighbor search.
     Vector,
-    /// Words.
+    /// Text, for keyword search.
     Text,
-    /// The relationships of a graph.
+    /// The graph's edges, for traversal.
     Graph,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SegmentKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Vector => "vector",
-            Kind::Text => "text",
-            Kind::Graph => "graph",
+            SegmentKind::Vector => "vector",
+            SegmentKind::Text => "text",
+            SegmentKind::Graph => "graph",
         })
     }
 }
 
-/// How much of a file is under one checksum.
+/// Number of bytes covered by one checksum.
 pub(super) const BLOCK: usize = 64 * 1024;
-/// Sections start at its multiples.
+/// Sections start at multiples of this.
 pub(super) const ALIGNMENT: usize = 64;
-/// Of header and trailer.
-pub(super) const EDGE: usize = 64;
+/// Size of the header, and of the trailer.
+pub(super) const HEADER_BYTES: usize = 64;
 
 const VERSION: u32 = 1;
 const HEADER_MAGIC: &[u8; 8] = b"ISLTSEG\0";
 const TRAILER_MAGIC: &[u8; 8] = b"ISLTEND\0";
-const CRC_AT: usize = EDGE - 4;
+const CRC_AT: usize = HEADER_BYTES - 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) kind: Kind,
+    pub(super) kind: SegmentKind,
     pub(super) version: u32,
 }
 
 impl Header {
-    pub(super) fn encode(self) -> [u8; EDGE] {
+    pub(super) fn encode(self) -> [u8; HEADER_BYTES] {
         let kind: u32 = match self.kind {
-            Kind::Vector => 1,
-            Kind::Text => 2,
-            Kind::Graph => 3,
+            SegmentKind::Vector => 1,
+            SegmentKind::Text => 2,
+            SegmentKind::Graph => 3,
         };
-        let mut edge = Edge::new(HEADER_MAGIC);
-        edge.u32(8, VERSION);
-        edge.u32(12, kind);
-        edge.u32(16, self.version);
-        edge.u32(20, BLOCK as u32);
-        edge.seal()
+        let mut bytes = HeaderBytes::new(HEADER_MAGIC);
+        bytes.u32(8, VERSION);
+        bytes.u32(12, kind);
+        bytes.u32(16, self.version);
+        bytes.u32(20, BLOCK as u32);
+        bytes.seal()
     }
 
     pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Self, SegmentError> {
-        let edge = Edge::check(bytes, HEADER_MAGIC, "header", path)?;
-        let found = edge.get_u32(8);
+        let bytes = HeaderBytes::check(bytes, HEADER_MAGIC, "header", path)?;
+        let found = bytes.get_u32(8);
         if found != VERSION {
-            return Err(SegmentError::Version { path: path.into(), found, known: VERSION });
+            return Err(SegmentError::UnsupportedVersion {
+                path: path.into(),
+                found,
+                known: VERSION,
+            });
         }
-        let kind = match edge.get_u32(12) {
-            1 => Kind::Vector,
-            2 => Kind::Text,
-            3 => Kind::Graph,
+        let kind = match bytes.get_u32(12) {
+            1 => SegmentKind::Vector,
+            2 => SegmentKind::Text,
+            3 => SegmentKind::Graph,
             other => return Err(SegmentError::damaged(path, format!("unknown kind {other}"))),
         };
-        if edge.get_u32(20) as usize != BLOCK {
+        if bytes.get_u32(20) as usize != BLOCK {
             return Err(SegmentError::damaged(path, "unknown block size"));
         }
-        Ok(Self { kind, version: edge.get_u32(16) })
+        Ok(Self { kind, version: bytes.get_u32(16) })
     }
 }
 
@@ -85,7 +89,7 @@ pub(super) struct Trailer {
 }
 
 impl Trailer {
-    /// Where the table of checksums starts: right behind the directory.
+    /// Offset of the checksum table, which follows the directory.
     pub(super) fn table_at(&self) -> u64 {
         self.directory_at + self.directory_bytes
     }
@@ -95,40 +99,40 @@ impl Trailer {
     }
 
     pub(super) fn file_bytes(&self) -> u64 {
-        self.table_at() + 4 * self.blocks() + EDGE as u64
+        self.table_at() + 4 * self.blocks() + HEADER_BYTES as u64
     }
 
-    pub(super) fn encode(&self) -> [u8; EDGE] {
-        let mut edge = Edge::new(TRAILER_MAGIC);
-        edge.u64(8, self.directory_at);
-        edge.u64(16, self.directory_bytes);
-        edge.u64(24, self.table_at());
-        edge.u64(32, self.blocks());
-        edge.u64(40, self.file_bytes());
-        edge.u32(48, self.checksum);
-        edge.seal()
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = HeaderBytes::new(TRAILER_MAGIC);
+        bytes.u64(8, self.directory_at);
+        bytes.u64(16, self.directory_bytes);
+        bytes.u64(24, self.table_at());
+        bytes.u64(32, self.blocks());
+        bytes.u64(40, self.file_bytes());
+        bytes.u32(48, self.checksum);
+        bytes.seal()
     }
 
-    /// Reads the trailer of a file of this length. What it says then adds up to that
-    /// length, so that no part it names lies outside.
+    /// Decodes the trailer of a file of `file_bytes` bytes. All offsets of a decoded trailer lie
+    /// within the file.
     pub(super) fn decode(bytes: &[u8], file_bytes: u64, path: &Path) -> Result<Self, SegmentError> {
-        let edge = Edge::check(bytes, TRAILER_MAGIC, "trailer", path)?;
+        let bytes = HeaderBytes::check(bytes, TRAILER_MAGIC, "trailer", path)?;
         let trailer = Self {
-            directory_at: edge.get_u64(8),
-            directory_bytes: edge.get_u64(16),
-            checksum: edge.get_u32(48),
+            directory_at: bytes.get_u64(8),
+            directory_bytes: bytes.get_u64(16),
+            checksum: bytes.get_u32(48),
         };
-        let sound = trailer
+        let consistent = trailer
             .directory_at
             .checked_add(trailer.directory_bytes)
             .is_some_and(|end| end <= file_bytes)
-            && trailer.directory_at >= EDGE as u64
-            && edge.get_u64(24) == trailer.table_at()
-            && edge.get_u64(32) == trailer.blocks()
-            && edge.get_u64(40) == trailer.file_bytes()
+            && trailer.directory_at >= HEADER_BYTES as u64
+            && bytes.get_u64(24) == trailer.table_at()
+            && bytes.get_u64(32) == trailer.blocks()
+            && bytes.get_u64(40) == trailer.file_bytes()
             && trailer.file_bytes() == file_bytes;
-        if !sound {
-            return Err(SegmentError::damaged(path, "trailer and length do not fit"));
+        if !consistent {
+            return Err(SegmentError::damaged(path, "trailer does not match the file size"));
         }
         Ok(trailer)
     }
@@ -151,10 +155,11 @@ pub(super) fn encode_directory(sections: &[Section]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a directory; sections lie between the header and `end`.
+/// Decodes a directory; `None` if it is malformed or a section is not between the header and
+/// `end`.
 pub(super) fn decode_directory(mut bytes: &[u8], end: usize) -> Option<Vec<Section>> {
     let count = u32::from_le_bytes(*take(&mut bytes)?);
-    // The count is not trusted with an allocation: entries are read while they last.
+    // The count is untrusted, so nothing is allocated from it.
     let mut sections = Vec::new();
     for _ in 0..count {
         let length = u16::from_le_bytes(*take(&mut bytes)?);
@@ -163,7 +168,7 @@ pub(super) fn decode_directory(mut bytes: &[u8], end: usize) -> Option<Vec<Secti
         let start = usize::try_from(u64::from_le_bytes(*take(&mut bytes)?)).ok()?;
         let length = usize::try_from(u64::from_le_bytes(*take(&mut bytes)?)).ok()?;
         let range = start..start.checked_add(length)?;
-        if range.start < EDGE || range.end > end || range.start % ALIGNMENT != 0 {
+        if range.start < HEADER_BYTES || range.end > end || range.start % ALIGNMENT != 0 {
             return None;
         }
         sections.push(Section { name: std::str::from_utf8(name).ok()?.to_owned(), range });
@@ -177,27 +182,27 @@ fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     Some(head)
 }
 
-/// Header or trailer: magic in front, checksum at the end.
-struct Edge([u8; EDGE]);
+/// The bytes of a header or trailer, which start with a magic number and end with a CRC.
+struct HeaderBytes([u8; HEADER_BYTES]);
 
-impl Edge {
+impl HeaderBytes {
     fn new(magic: &[u8; 8]) -> Self {
-        let mut bytes = [0; EDGE];
+        let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(magic);
         Self(bytes)
     }
 
     fn check(bytes: &[u8], magic: &[u8; 8], name: &str, path: &Path) -> Result<Self, SegmentError> {
-        let bytes: &[u8; EDGE] =
-            bytes.try_into().map_err(|_| SegmentError::Foreign { path: path.into() })?;
-        let edge = Self(*bytes);
-        let crc_holds = crc32c::crc32c(&bytes[..CRC_AT]) == edge.get_u32(CRC_AT);
-        match (bytes.starts_with(magic), crc_holds) {
-            (true, true) => Ok(edge),
+        let bytes =
+            bytes.try_into().map_err(|_| SegmentError::NotASegment { path: path.into() })?;
+        let bytes = Self(bytes);
+        let crc_matches = crc32c::crc32c(&bytes.0[..CRC_AT]) == bytes.get_u32(CRC_AT);
+        match (bytes.0.starts_with(magic), crc_matches) {
+            (true, true) => Ok(bytes),
             (false, false) if magic == HEADER_MAGIC => {
-                Err(SegmentError::Foreign { path: path.into() })
+                Err(SegmentError::NotASegment { path: path.into() })
             }
-            _ => Err(SegmentError::damaged(path, format!("{name} fails its check"))),
+            _ => Err(SegmentError::damaged(path, format!("{name} does not match its checksum"))),
         }
     }
 
@@ -221,7 +226,7 @@ impl Edge {
         u64::from_le_bytes(value)
     }
 
-    fn seal(mut self) -> [u8; EDGE] {
+    fn seal(mut self) -> [u8; HEADER_BYTES] {
         self.u32(CRC_AT, crc32c::crc32c(&self.0[..CRC_AT]));
         self.0
     }
@@ -232,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_survive_and_refuse_what_lies_outside() {
+    fn directory_round_trips_and_rejects_sections_outside_the_file() {
         let sections = vec![
             Section { name: "rows".into(), range: 64..100 },
             Section { name: "ü".into(), range: 128..128 },
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_must_add_up() {
+    fn trailer_must_match_the_file_size() {
         let path = Path::new("x");
         let trailer = Trailer { directory_at: 64, directory_bytes: 4, checksum: 7 };
         let bytes = trailer.encode();

@@ -1,9 +1,9 @@
-//! The file that every segment is: named sections under block checksums.
+//! The file format of all segments: named sections, with a checksum for every block.
 
 mod layout;
 mod read;
 mod write;
 
-pub use layout::Kind;
+pub use layout::SegmentKind;
 pub use read::Container;
-pub use write::{ContainerWriter, Published, is_temporary, remove_leftovers};
+pub use write::{ContainerWriter, PublishedSegment, is_temporary, remove_leftovers};

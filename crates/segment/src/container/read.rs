@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use isolate_types::InWorker;
 use memmap2::Mmap;
 
-use super::layout::{BLOCK, EDGE, Header, Kind, Section, Trailer, decode_directory};
+use super::layout::{BLOCK, HEADER_BYTES, Header, Section, SegmentKind, Trailer, decode_directory};
 use crate::SegmentError;
 
-/// A segment that is open for reading: mapped, its blocks checked before their first
-/// use. Share it behind an `Arc`.
+/// A memory-mapped segment. Each block is verified before its first use.
 #[derive(Debug)]
 pub struct Container {
     path: PathBuf,
@@ -17,42 +16,42 @@ pub struct Container {
     version: u32,
     checksum: u32,
     sections: Vec<Section>,
-    /// All before the table of checksums.
+    /// Everything before the checksum table.
     content: Range<usize>,
-    /// One bit for each block that was found sound.
+    /// One bit per block: whether it has been verified.
     checked: Vec<AtomicU64>,
 }
 
 impl Container {
-    /// Maps a segment and checks its frame: header, trailer, table of checksums,
-    /// directory. `expected_checksum` is the truth's.
+    /// Maps a segment and verifies its header, trailer, checksum table and directory.
+    /// `expected_checksum` is the one recorded in the database.
     ///
     /// # Errors
-    /// If the file cannot be mapped, is damaged, or is another one.
+    /// If the file cannot be mapped, is damaged, or has another kind or checksum.
     pub fn open(
         path: &Path,
-        kind: Kind,
+        kind: SegmentKind,
         expected_checksum: Option<u32>,
         _token: InWorker,
     ) -> Result<Self, SegmentError> {
         let map = map(path).map_err(SegmentError::io("open", path))?;
-        let foreign = || SegmentError::Foreign { path: path.into() };
-        let header = Header::decode(map.get(..EDGE).ok_or_else(foreign)?, path)?;
+        let foreign = || SegmentError::NotASegment { path: path.into() };
+        let header = Header::decode(map.get(..HEADER_BYTES).ok_or_else(foreign)?, path)?;
         if header.kind != kind {
-            let (found, wanted) = (header.kind, kind);
-            return Err(SegmentError::Kind { path: path.into(), found, wanted });
+            let (found, expected) = (header.kind, kind);
+            return Err(SegmentError::WrongKind { path: path.into(), found, expected });
         }
-        let end = map.len() - EDGE;
+        let end = map.len() - HEADER_BYTES;
         let trailer = Trailer::decode(&map[end..], map.len() as u64, path)?;
         // The trailer's parts add up to the file's length, so they all fit a usize.
         let content = 0..trailer.table_at() as usize;
         let table = content.end..end;
         if crc32c::crc32c(&map[table]) != trailer.checksum {
-            return Err(SegmentError::damaged(path, "table of checksums fails its check"));
+            return Err(SegmentError::damaged(path, "checksum table does not match its checksum"));
         }
         if let Some(expected) = expected_checksum.filter(|sum| *sum != trailer.checksum) {
             let found = trailer.checksum;
-            return Err(SegmentError::Other { path: path.into(), found, expected });
+            return Err(SegmentError::WrongChecksum { path: path.into(), found, expected });
         }
         let blocks = content.end.div_ceil(BLOCK);
         let mut container = Self {
@@ -67,14 +66,14 @@ impl Container {
         let directory_at = trailer.directory_at as usize;
         let directory = container.bytes(directory_at..container.content.end)?;
         container.sections = decode_directory(directory, directory_at)
-            .ok_or_else(|| SegmentError::damaged(path, "directory makes no sense"))?;
+            .ok_or_else(|| SegmentError::damaged(path, "malformed directory"))?;
         Ok(container)
     }
 
-    /// Where a section is.
+    /// The byte range of a section.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no section with this name.
     pub fn section(&self, name: &str) -> Result<Range<usize>, SegmentError> {
         let section = self.sections.iter().find(|section| section.name == name);
         section
@@ -82,19 +81,19 @@ impl Container {
             .ok_or_else(|| self.damaged(format!("section {name:?} is missing")))
     }
 
-    /// All sections: names and places.
+    /// The names and byte ranges of all sections.
     pub fn sections(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.sections.iter().map(|section| (section.name.as_str(), section.range.clone()))
     }
 
-    /// Some bytes of the file, whose blocks are checked now if they were not before.
+    /// Bytes of the file. Blocks that have not been verified yet are verified first.
     ///
     /// # Errors
-    /// If a block is not as it was written, or the range is not within the file.
+    /// If a block does not match its checksum, or the range is out of bounds.
     #[inline]
     pub fn bytes(&self, range: Range<usize>) -> Result<&[u8], SegmentError> {
         if range.start > range.end || range.end > self.content.end {
-            return Err(self.damaged(format!("{range:?} is not within it")));
+            return Err(self.damaged(format!("bytes {range:?} are out of bounds")));
         }
         for block in range.start / BLOCK..range.end.div_ceil(BLOCK) {
             let known = self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1;
@@ -105,38 +104,37 @@ impl Container {
         Ok(&self.map[range])
     }
 
-    /// Bytes to be asked for ahead of their use, and to be read only after
-    /// [`bytes`](Self::bytes) has checked them. Empty outside the file.
+    /// Unverified bytes, for prefetching: read them only after [`bytes`](Self::bytes) has
+    /// verified them. Empty if the range is out of bounds.
     pub(crate) fn unchecked(&self, range: Range<usize>) -> &[u8] {
         self.map.get(range).unwrap_or_default()
     }
 
-    /// Checks every block, whether it was checked before or not.
+    /// Verifies every block, even those that were verified before.
     ///
     /// # Errors
-    /// If one is not as it was written.
+    /// If a block does not match its checksum.
     pub fn verify(&self) -> Result<(), SegmentError> {
         (0..self.content.end.div_ceil(BLOCK)).try_for_each(|block| self.check(block))
     }
 
-    /// The version of the kind's own layout.
+    /// The layout version of the segment's kind.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// What the truth knows it by.
+    /// The checksum that identifies the segment in the database.
     pub fn checksum(&self) -> u32 {
         self.checksum
     }
 
-    /// The file.
+    /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// An error that blames this file.
-    pub(crate) fn damaged(&self, what: impl Into<String>) -> SegmentError {
-        SegmentError::damaged(&self.path, what)
+    pub(crate) fn damaged(&self, detail: impl Into<String>) -> SegmentError {
+        SegmentError::damaged(&self.path, detail)
     }
 
     #[cold]
@@ -145,9 +143,9 @@ impl Container {
         let bytes = &self.map[start..self.content.end.min(start + BLOCK)];
         let entry = self.content.end + 4 * block;
         if crc32c::crc32c(bytes).to_le_bytes() != self.map[entry..entry + 4] {
-            return Err(self.damaged(format!("the block at byte {start} fails its check")));
+            return Err(self.damaged(format!("block at byte {start} does not match its checksum")));
         }
-        // The bytes never change, so other threads need no ordering with this.
+        // Relaxed is enough, because the bytes never change.
         self.checked[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
         Ok(())
     }
@@ -156,8 +154,8 @@ impl Container {
 #[allow(unsafe_code)]
 fn map(path: &Path) -> std::io::Result<Mmap> {
     let file = isolith_folder::open_file(path)?;
-    // SAFETY: segments are never written to once they have their name, only unlinked,
-    // which leaves mappings alone. Should something outside truncate one, the worker
-    // dies of a signal, which its supervisor expects.
+    // SAFETY: a published segment is never written to, only unlinked, which does not affect
+    // mappings. If another program truncates it, the worker is killed by SIGBUS, which its
+    // supervisor handles.
     unsafe { Mmap::map(&file) }
 }

@@ -2,31 +2,33 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::time::{Duration, SystemTime};
 
-use super::layout::{ALIGNMENT, BLOCK, EDGE, Header, Kind, Section, Trailer, encode_directory};
+use super::layout::{
+    ALIGNMENT, BLOCK, HEADER_BYTES, Header, Section, SegmentKind, Trailer, encode_directory,
+};
 use crate::SegmentError;
 use crate::storage::{Storage, StorageFile};
 
-const TEMPORARY: &str = ".tmp-";
+const TEMPORARY_PREFIX: &str = ".tmp-";
 
-/// A segment that readers can open and that a loss of power cannot take.
+/// A segment that is durable and can be opened by readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
-    /// Its name in the folder.
+pub struct PublishedSegment {
+    /// Its file name.
     pub file: String,
-    /// Its length.
+    /// Its size.
     pub bytes: u64,
-    /// What the truth keeps to know it by.
+    /// The checksum that identifies it in the database.
     pub checksum: u32,
 }
 
-/// Writes a segment aside, section by section, and publishes it whole. One that is
-/// dropped before that leaves nothing behind.
+/// Writes a segment to a temporary file, section by section, and publishes it with a rename.
+/// Dropping it before that removes the file.
 pub struct ContainerWriter<'a> {
     storage: &'a dyn Storage,
     name: String,
     temporary: String,
     file: Box<dyn StorageFile>,
-    /// The block that is being filled.
+    /// The current, incomplete block.
     block: Vec<u8>,
     checksums: Vec<u8>,
     written: usize,
@@ -35,15 +37,14 @@ pub struct ContainerWriter<'a> {
 }
 
 impl<'a> ContainerWriter<'a> {
-    /// Starts a segment that is to have this name. `version` is that of the kind's
-    /// own layout.
+    /// Starts a segment to be published as `name`. `version` is the layout version of its kind.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the temporary file cannot be created.
     pub fn create(
         storage: &'a dyn Storage,
         name: &str,
-        kind: Kind,
+        kind: SegmentKind,
         version: u32,
     ) -> Result<Self, SegmentError> {
         let (temporary, file) = create_temporary(storage)
@@ -63,26 +64,26 @@ impl<'a> ContainerWriter<'a> {
         Ok(writer)
     }
 
-    /// Ends the section before, if there is one, and starts the next.
+    /// Ends the current section, if any, and starts the next one.
     ///
     /// # Errors
-    /// If the name is taken or too long, or writing fails.
+    /// If the name is a duplicate or too long, or writing fails.
     pub fn begin_section(&mut self, name: &str) -> Result<(), SegmentError> {
         if name.len() > u16::MAX as usize || self.sections.iter().any(|one| one.name == name) {
-            return Err(self.refused(format!("its section {name:?} is there or has no short name")));
+            return Err(self.invalid(format!("section name {name:?} is a duplicate or too long")));
         }
         self.align()?;
         self.sections.push(Section { name: name.to_owned(), range: self.written..self.written });
         Ok(())
     }
 
-    /// Appends to the section.
+    /// Appends to the current section.
     ///
     /// # Errors
-    /// If there is no section yet, or writing fails.
+    /// If no section has been started, or writing fails.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
         if self.sections.is_empty() {
-            return Err(self.refused("no section has begun".to_owned()));
+            return Err(self.invalid("no section has been started".to_owned()));
         }
         self.append(bytes)?;
         if let Some(section) = self.sections.last_mut() {
@@ -91,11 +92,11 @@ impl<'a> ContainerWriter<'a> {
         Ok(())
     }
 
-    /// Syncs the file, reads it back against its checksums and gives it its name.
+    /// Syncs the file, reads it back to verify its checksums, renames it and syncs the folder.
     ///
     /// # Errors
-    /// If writing fails, or what was read back is not what was written.
-    pub fn finish(mut self) -> Result<Published, SegmentError> {
+    /// If writing fails, or the data read back differs from what was written.
+    pub fn finish(mut self) -> Result<PublishedSegment, SegmentError> {
         self.align()?;
         let directory_at = self.written as u64;
         self.append(&encode_directory(&self.sections))?;
@@ -112,7 +113,7 @@ impl<'a> ContainerWriter<'a> {
         self.storage.rename(&self.temporary, &self.name).map_err(self.io("publish"))?;
         self.published = true;
         self.storage.sync_folder().map_err(self.io("sync the folder of"))?;
-        Ok(Published { file: self.name.clone(), bytes: trailer.file_bytes(), checksum })
+        Ok(PublishedSegment { file: self.name.clone(), bytes: trailer.file_bytes(), checksum })
     }
 
     fn align(&mut self) -> Result<(), SegmentError> {
@@ -123,9 +124,9 @@ impl<'a> ContainerWriter<'a> {
     fn append(&mut self, mut bytes: &[u8]) -> Result<(), SegmentError> {
         self.written += bytes.len();
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - self.block.len()));
-            self.block.extend_from_slice(now);
-            bytes = later;
+            let (fitting, rest) = bytes.split_at(bytes.len().min(BLOCK - self.block.len()));
+            self.block.extend_from_slice(fitting);
+            bytes = rest;
             if self.block.len() == BLOCK {
                 self.end_block()?;
             }
@@ -142,39 +143,41 @@ impl<'a> ContainerWriter<'a> {
         Ok(())
     }
 
-    /// What the disk gives back must have the checksums of what was meant, which are
-    /// still in memory.
+    /// Compares the file on disk with the checksums in memory.
     fn read_back(&mut self, trailer: &Trailer) -> Result<(), SegmentError> {
-        let path = self.storage.path(&self.temporary);
+        let differs = || {
+            let path = self.storage.path(&self.temporary);
+            SegmentError::damaged(path, "data read back differs from data written")
+        };
         let mut file = self.storage.open(&self.temporary).map_err(self.io("read back"))?;
         let mut left = self.written;
         for expected in self.checksums.chunks_exact(4) {
             self.block.resize(left.min(BLOCK), 0);
             file.read_exact(&mut self.block).map_err(self.io("read back"))?;
             if crc32c::crc32c(&self.block).to_le_bytes() != *expected {
-                return Err(SegmentError::damaged(path, "it reads back changed"));
+                return Err(differs());
             }
             left -= self.block.len();
         }
-        let mut end = Vec::with_capacity(self.checksums.len() + EDGE);
+        let mut end = Vec::with_capacity(self.checksums.len() + HEADER_BYTES);
         file.read_to_end(&mut end).map_err(self.io("read back"))?;
-        let sound = end.strip_prefix(self.checksums.as_slice()) == Some(&trailer.encode());
-        sound.then_some(()).ok_or_else(|| SegmentError::damaged(path, "its end reads back changed"))
+        let equal = end.strip_prefix(self.checksums.as_slice()) == Some(&trailer.encode());
+        equal.then_some(()).ok_or_else(differs)
     }
 
     fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> SegmentError + use<> {
         SegmentError::io(operation, self.storage.path(&self.name))
     }
 
-    fn refused(&self, problem: String) -> SegmentError {
-        SegmentError::refused("write", self.storage.path(&self.name), problem)
+    fn invalid(&self, problem: String) -> SegmentError {
+        SegmentError::invalid("write", self.storage.path(&self.name), problem)
     }
 }
 
 impl Drop for ContainerWriter<'_> {
     fn drop(&mut self) {
         if !self.published {
-            // If this fails, `remove_leftovers` comes by later.
+            // If this fails, `remove_leftovers` removes it later.
             let _ = self.storage.remove(&self.temporary);
         }
     }
@@ -189,11 +192,11 @@ impl std::fmt::Debug for ContainerWriter<'_> {
     }
 }
 
-/// Removes what builds that died have left and that nobody has written to for so long.
-/// Returns how many files that were.
+/// Removes temporary files of crashed builds that were not modified for at least `older_than`.
+/// Returns their number.
 ///
 /// # Errors
-/// If the folder cannot be read or a file not be removed.
+/// If the folder cannot be read or a file cannot be removed.
 pub fn remove_leftovers(
     storage: &dyn Storage,
     older_than: Duration,
@@ -201,7 +204,7 @@ pub fn remove_leftovers(
     let now = SystemTime::now();
     let mut removed = 0;
     for entry in storage.list().map_err(SegmentError::io("list", storage.path("")))? {
-        // A time in the future has no age; the file is left until it has one.
+        // A file with a modification time in the future is not old.
         let old = now.duration_since(entry.modified).is_ok_and(|age| age >= older_than);
         if !is_temporary(&entry.name) || !old {
             continue;
@@ -217,16 +220,16 @@ pub fn remove_leftovers(
     Ok(removed)
 }
 
-/// Whether a file has a name that [`ContainerWriter`] gives to what it has not published.
+/// Whether this is the name of a temporary file of [`ContainerWriter`].
 pub fn is_temporary(name: &str) -> bool {
-    let chance = name.strip_prefix(TEMPORARY);
-    chance.is_some_and(|it| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let random = name.strip_prefix(TEMPORARY_PREFIX);
+    random.is_some_and(|it| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn create_temporary(storage: &dyn Storage) -> io::Result<(String, Box<dyn StorageFile>)> {
     loop {
-        // The standard library's hasher is seeded at random.
-        let name = format!("{TEMPORARY}{:016x}", RandomState::new().build_hasher().finish());
+        // The standard library seeds this hasher randomly.
+        let name = format!("{TEMPORARY_PREFIX}{:016x}", RandomState::new().build_hasher().finish());
         match storage.create(&name) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             outcome => return outcome.map(|file| (name, file)),

@@ -1,8 +1,8 @@
-//! The loops for AVX2.
+//! The loops compiled for AVX2.
 
 use std::arch::x86_64::*;
 
-use super::{GROUP, Gate, Quantized, plain};
+use super::{CODES_PER_BLOCK, CodeFilter, Quantized, plain};
 
 macro_rules! recompiled {
     ($(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $output:ty)?;)*) => {
@@ -20,11 +20,11 @@ recompiled! {
     fn dot_and_square_bytes(one: &[f32], other: &[u8]) -> (f64, f64);
     fn distance_bytes(one: &[f32], other: &[u8]) -> f64;
     fn quantize(vector: &[f32], out: &mut [u8]) -> Quantized;
-    fn mix(values: &mut [f32], factors: &[f32], start: usize, length: usize);
+    fn walsh_hadamard(values: &mut [f32], factors: &[f32], start: usize, length: usize);
     fn signs(values: &[f32], out: &mut [u8]) -> f64;
 }
 
-/// This many products of 127 × 32,767 fit an i32 in each of eight lanes.
+/// Maximum number of products (127 × 32,767) whose sum fits into eight i32 lanes.
 const SHORT: usize = 2048;
 
 #[target_feature(enable = "avx2")]
@@ -46,7 +46,7 @@ pub(super) fn dot_components(components: &[u8], query: &[i16]) -> i64 {
     total
 }
 
-/// Products of 16 pairs, added two by two.
+/// The products of 16 pairs, added pairwise.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn products(components: &[u8], query: &[i16]) -> __m256i {
@@ -54,7 +54,7 @@ fn products(components: &[u8], query: &[i16]) -> __m256i {
     _mm256_madd_epi16(components, load_words(query))
 }
 
-/// The lanes may hold up to 2³¹ each; their sum needs more.
+/// Lanes can be up to 2³¹, so they are added as i64.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn sum_of_lanes(lanes: __m256i) -> i64 {
@@ -66,15 +66,16 @@ fn sum_of_lanes(lanes: __m256i) -> i64 {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn pass(block: &[u8], tables: &[u8], gate: Gate) -> u32 {
-    let (codes, factors) = block.split_at(tables.len() * GROUP / 32);
+pub(super) fn filter_codes(block: &[u8], tables: &[u8], filter: CodeFilter) -> u32 {
+    let (codes, factors) = block.split_at(tables.len() * CODES_PER_BLOCK / 32);
     let nibble = _mm256_set1_epi8(15);
     let byte = _mm256_set1_epi16(255);
     let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
-    // Four bytes of each code at a time: eight entries add up within a byte.
-    for (codes, tables) in codes.chunks_exact(4 * GROUP).zip(tables.chunks_exact(4 * 32)) {
+    // Four bytes of each code at a time, because eight entries fit into a byte.
+    for (codes, tables) in codes.chunks_exact(4 * CODES_PER_BLOCK).zip(tables.chunks_exact(4 * 32))
+    {
         let mut sum = _mm256_setzero_si256();
-        for (bytes, pair) in codes.chunks_exact(GROUP).zip(tables.chunks_exact(32)) {
+        for (bytes, pair) in codes.chunks_exact(CODES_PER_BLOCK).zip(tables.chunks_exact(32)) {
             let bytes = load_256(bytes);
             let low = _mm256_and_si256(bytes, nibble);
             let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble);
@@ -94,18 +95,18 @@ pub(super) fn pass(block: &[u8], tables: &[u8], gate: Gate) -> u32 {
         _mm256_extracti128_si256::<1>(first),
         _mm256_extracti128_si256::<1>(second),
     ];
-    let (addends, slopes) = factors.split_at(4 * GROUP);
+    let (addends, slopes) = factors.split_at(4 * CODES_PER_BLOCK);
     let mut mask = 0;
     for (at, sums) in eights.into_iter().enumerate() {
         let sums = _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(sums));
         let addend = _mm256_castsi256_ps(load_256(&addends[32 * at..32 * at + 32]));
         let slope = _mm256_castsi256_ps(load_256(&slopes[32 * at..32 * at + 32]));
         let product = _mm256_add_ps(
-            _mm256_mul_ps(_mm256_set1_ps(gate.step), sums),
-            _mm256_set1_ps(gate.shift),
+            _mm256_mul_ps(_mm256_set1_ps(filter.step), sums),
+            _mm256_set1_ps(filter.shift),
         );
         let estimate = _mm256_sub_ps(addend, _mm256_mul_ps(slope, product));
-        let below = _mm256_cmp_ps::<_CMP_LE_OQ>(estimate, _mm256_set1_ps(gate.limit));
+        let below = _mm256_cmp_ps::<_CMP_LE_OQ>(estimate, _mm256_set1_ps(filter.limit));
         mask |= (_mm256_movemask_ps(below) as u32) << (8 * at);
     }
     mask
@@ -116,7 +117,7 @@ pub(super) fn pass(block: &[u8], tables: &[u8], gate: Gate) -> u32 {
 #[inline]
 fn load_128(bytes: &[u8]) -> __m128i {
     assert!(bytes.len() == 16);
-    // SAFETY: the slice has the 16 bytes that are read; any address will do.
+    // SAFETY: the slice has the 16 bytes that are read, and the load is unaligned.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
@@ -125,7 +126,7 @@ fn load_128(bytes: &[u8]) -> __m128i {
 #[inline]
 fn load_256(bytes: &[u8]) -> __m256i {
     assert!(bytes.len() == 32);
-    // SAFETY: the slice has the 32 bytes that are read; any address will do.
+    // SAFETY: the slice has the 32 bytes that are read, and the load is unaligned.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
@@ -134,6 +135,6 @@ fn load_256(bytes: &[u8]) -> __m256i {
 #[inline]
 fn load_words(words: &[i16]) -> __m256i {
     assert!(words.len() == 16);
-    // SAFETY: the slice has the 32 bytes that are read; any address will do.
+    // SAFETY: the slice has the 32 bytes that are read, and the load is unaligned.
     unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
 }

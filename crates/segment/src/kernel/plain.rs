@@ -1,13 +1,13 @@
-//! The loops in plain Rust. Sums run in 16 lanes, always in the same order, so that
-//! every processor gets the same result.
+//! The loops in plain Rust. Sums use 16 lanes in a fixed order, so that every processor computes
+//! the same result.
 
-use super::{GROUP, Gate, Quantized};
+use super::{CODES_PER_BLOCK, CodeFilter, Quantized};
 
 const LANES: usize = 16;
-/// Sums in f32 are this short before they go on in f64.
+/// Number of terms that are summed in f32 before the sum is added to an f64.
 const SHORT: usize = 16 * LANES;
 
-/// Floats in some form.
+/// A sequence of f32, as a slice or as bytes.
 trait Floats: Copy {
     fn length(self) -> usize;
     fn part(self, start: usize, end: usize) -> Self;
@@ -39,7 +39,7 @@ impl Floats for &[f32] {
     }
 }
 
-/// Little-endian, at any address.
+/// Little-endian, with any alignment.
 impl Floats for &[u8] {
     #[inline(always)]
     fn length(self) -> usize {
@@ -70,7 +70,7 @@ impl Floats for &[u8] {
     }
 }
 
-/// The sums of N terms for each pair of components.
+/// Sums N terms over all pairs of components.
 #[inline(always)]
 fn sums<F: Floats, const N: usize>(
     one: &[f32],
@@ -135,16 +135,16 @@ pub(super) fn distance_bytes(one: &[f32], other: &[u8]) -> f64 {
     sums(one, other, |x, y| [(x - y) * (x - y)])[0]
 }
 
-/// Adding this to a small number rounds it, and leaves it in the lowest bits.
+/// Adding this to a small number rounds it and puts the integer into the lowest bits.
 const ROUND: f32 = 12_582_912.0;
-/// More than the length of what is lost where squares of f32 become zero.
-const VANISHING: f64 = 1e-18;
+/// Upper bound of the length lost when squares underflow in f32.
+const UNDERFLOW: f64 = 1e-18;
 
 #[inline(always)]
 pub(super) fn quantize(vector: &[f32], out: &mut [u8]) -> Quantized {
     let largest = vector.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
     let scale = largest / 127.0;
-    // A scale too small to divide by leaves everything to the residual.
+    // If the scale is too small to divide by, the residual is the whole vector.
     let (scale, inverse) =
         if scale >= f32::MIN_POSITIVE { (scale, scale.recip()) } else { (0.0, 0.0) };
     for (x, component) in vector.iter().zip(out.iter_mut()) {
@@ -165,21 +165,21 @@ pub(super) fn quantize(vector: &[f32], out: &mut [u8]) -> Quantized {
             *square += lanes.iter().map(|lane| f64::from(*lane)).sum::<f64>();
         }
     }
-    let norm = squares[1].sqrt() * (1.0 + 4e-6) + VANISHING;
-    // The second term covers the rounding of each difference, and of the vector.
-    let residual = squares[0].sqrt() * (1.0 + 4e-6) + norm * 4e-7 + VANISHING;
-    Quantized { scale, residual: above(residual), norm: above(norm) }
+    let norm = squares[1].sqrt() * (1.0 + 4e-6) + UNDERFLOW;
+    // The second term covers the rounding of each difference and of the vector.
+    let residual = squares[0].sqrt() * (1.0 + 4e-6) + norm * 4e-7 + UNDERFLOW;
+    Quantized { scale, residual: round_up(residual), norm: round_up(norm) }
 }
 
-/// The next f32 that is not below.
-fn above(value: f64) -> f32 {
-    let near = value as f32;
-    if f64::from(near) < value { near.next_up() } else { near }
+/// The smallest f32 that is not less than `value`.
+fn round_up(value: f64) -> f32 {
+    let nearest = value as f32;
+    if f64::from(nearest) < value { nearest.next_up() } else { nearest }
 }
 
 #[inline(always)]
 pub(super) fn dot_components(components: &[u8], query: &[i16]) -> i64 {
-    // 512 products of 127 × 32,767 fit an i32.
+    // The sum of 512 products (127 × 32,767) fits into an i32.
     let part = |components: &[u8], query: &[i16]| {
         let mut sum = 0i32;
         for (component, x) in components.iter().zip(query) {
@@ -191,7 +191,7 @@ pub(super) fn dot_components(components: &[u8], query: &[i16]) -> i64 {
 }
 
 #[inline(always)]
-pub(super) fn mix(values: &mut [f32], factors: &[f32], start: usize, length: usize) {
+pub(super) fn walsh_hadamard(values: &mut [f32], factors: &[f32], start: usize, length: usize) {
     for (value, factor) in values.iter_mut().zip(factors) {
         *value *= factor;
     }
@@ -236,22 +236,22 @@ pub(super) fn signs(values: &[f32], out: &mut [u8]) -> f64 {
     total
 }
 
-pub(super) fn pass(block: &[u8], tables: &[u8], gate: Gate) -> u32 {
-    let (codes, factors) = block.split_at(tables.len() * GROUP / 32);
-    let mut sums = [0u16; GROUP];
-    for (bytes, pair) in codes.chunks_exact(GROUP).zip(tables.chunks_exact(32)) {
+pub(super) fn filter_codes(block: &[u8], tables: &[u8], filter: CodeFilter) -> u32 {
+    let (codes, factors) = block.split_at(tables.len() * CODES_PER_BLOCK / 32);
+    let mut sums = [0u16; CODES_PER_BLOCK];
+    for (bytes, pair) in codes.chunks_exact(CODES_PER_BLOCK).zip(tables.chunks_exact(32)) {
         for (sum, byte) in sums.iter_mut().zip(bytes) {
             let low = pair[usize::from(byte & 15)];
             let high = pair[16 + usize::from(byte >> 4)];
             *sum += u16::from(low) + u16::from(high);
         }
     }
-    let (addends, slopes) = (&factors[..4 * GROUP], &factors[4 * GROUP..]);
+    let (addends, slopes) = (&factors[..4 * CODES_PER_BLOCK], &factors[4 * CODES_PER_BLOCK..]);
     let mut mask = 0;
     for (position, sum) in sums.iter().enumerate() {
         let estimate = addends.one(position)
-            - slopes.one(position) * (gate.step * f32::from(*sum) + gate.shift);
-        mask |= u32::from(estimate <= gate.limit) << position;
+            - slopes.one(position) * (filter.step * f32::from(*sum) + filter.shift);
+        mask |= u32::from(estimate <= filter.limit) << position;
     }
     mask
 }

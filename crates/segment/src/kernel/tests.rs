@@ -15,7 +15,7 @@ fn bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// Without AVX2 this compares the plain loops with themselves, which is all there is.
+/// Without AVX2, both are the plain loops.
 fn kernels() -> [Kernel; 2] {
     [Kernel::plain(), Kernel::detect()]
 }
@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn products_and_distances_are_right_and_the_same_everywhere(pair in vectors(2)) {
+    fn products_and_distances_are_correct_on_every_kernel(pair in vectors(2)) {
         let (one, other) = (&pair[0], &pair[1]);
         let wide = |x: &f32| f64::from(*x);
         let dot: f64 = one.iter().zip(other).map(|(x, y)| wide(x) * wide(y)).sum();
@@ -41,7 +41,7 @@ proptest! {
                 kernel.dot_and_square(one, other),
                 kernel.distance(one, other),
             );
-            // From an odd address.
+            // An odd address.
             let unaligned = (
                 plain.0,
                 kernel.dot_and_square_bytes(one, &blob[1..]),
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn what_quantizing_leaves_out_is_bounded(vector in vectors(1)) {
+    fn quantization_error_is_bounded(vector in vectors(1)) {
         let vector = &vector[0];
         let padded = vector.len().next_multiple_of(16);
         let results = kernels().map(|kernel| {
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn mixing_and_signs_are_the_same_everywhere(
+    fn transform_and_signs_are_the_same_on_every_kernel(
         log in 3usize..9,
         extra in 0usize..40,
         seed in any::<u32>(),
@@ -110,14 +110,14 @@ proptest! {
         let factors: Vec<f32> = (0..bits).map(|i| if i % 3 == 0 { -0.5 } else { 0.5 }).collect();
         let results = kernels().map(|kernel| {
             let mut values = values.clone();
-            kernel.mix(&mut values, &factors, bits - mixed, mixed);
+            kernel.walsh_hadamard(&mut values, &factors, bits - mixed, mixed);
             let mut signs = vec![0; bits / 8];
             let sum = kernel.signs(&values, &mut signs);
             (values, signs, sum)
         });
         prop_assert_eq!(&results[0], &results[1]);
         let (values, signs, sum) = &results[0];
-        // The definition of the transform: signs by the parity of common bits.
+        // By the definition of the transform, the sign is the parity of the common bits.
         for (row, value) in values[bits - mixed..].iter().enumerate() {
             let expected: f64 = (0..mixed)
                 .map(|column| {
@@ -147,17 +147,19 @@ proptest! {
             (state >> 56) as u8
         };
         let bits = 32 * groups;
-        let mut block: Vec<u8> = (0..bits / 8 * GROUP).map(|_| random()).collect();
-        for _ in 0..2 * GROUP {
+        let mut block: Vec<u8> = (0..bits / 8 * CODES_PER_BLOCK).map(|_| random()).collect();
+        for _ in 0..2 * CODES_PER_BLOCK {
             block.extend((f32::from(random()) / 128.0 - 1.0).to_le_bytes());
         }
-        let tables: Vec<u8> = (0..bits / 4 * 16).map(|_| random() % (MOST_ENTRY + 1)).collect();
+        let tables: Vec<u8> = (0..bits / 4 * 16).map(|_| random() % (MAX_TABLE_ENTRY + 1)).collect();
         let middle = (bits / 4 * 16) as f32;
-        let gate = Gate { step: 1.0 / middle.sqrt(), shift: -middle.sqrt(), limit };
-        let [plain, fast] = kernels().map(|kernel| kernel.pass(&block, &tables, gate));
+        let filter = CodeFilter { step: 1.0 / middle.sqrt(), shift: -middle.sqrt(), limit };
+        let [plain, fast] = kernels().map(|kernel| kernel.filter_codes(&block, &tables, filter));
         prop_assert_eq!(plain, fast);
-        let all = Gate { limit: f32::INFINITY, ..gate };
-        prop_assert!(kernels().iter().all(|kernel| kernel.pass(&block, &tables, all) == u32::MAX));
+        let all = CodeFilter { limit: f32::INFINITY, ..filter };
+        for kernel in kernels() {
+            prop_assert_eq!(kernel.filter_codes(&block, &tables, all), u32::MAX);
+        }
     }
 }
 
@@ -166,23 +168,23 @@ fn original(at: usize, seed: u32) -> f32 {
 }
 
 #[test]
-fn the_largest_sums_of_codes_fit() {
+fn largest_sums_of_codes_do_not_overflow() {
     let bits = 8192;
-    let tables = vec![MOST_ENTRY; bits / 4 * 16];
-    let mut block = vec![0xff; bits / 8 * GROUP];
-    block.resize(block.len() + 4 * GROUP, 0);
-    block.extend([(-1f32).to_le_bytes(); GROUP].as_flattened());
-    let sum = f32::from(MOST_ENTRY) * (bits / 4) as f32;
+    let tables = vec![MAX_TABLE_ENTRY; bits / 4 * 16];
+    let mut block = vec![0xff; bits / 8 * CODES_PER_BLOCK];
+    block.resize(block.len() + 4 * CODES_PER_BLOCK, 0);
+    block.extend([(-1f32).to_le_bytes(); CODES_PER_BLOCK].as_flattened());
+    let sum = f32::from(MAX_TABLE_ENTRY) * (bits / 4) as f32;
     for kernel in kernels() {
         for (limit, mask) in [(sum, u32::MAX), (sum - 1.0, 0)] {
-            let gate = Gate { step: 1.0, shift: 0.0, limit };
-            assert_eq!(kernel.pass(&block, &tables, gate), mask);
+            let filter = CodeFilter { step: 1.0, shift: 0.0, limit };
+            assert_eq!(kernel.filter_codes(&block, &tables, filter), mask);
         }
     }
 }
 
 #[test]
-fn extremes_quantize_within_their_bounds() {
+fn extreme_values_are_quantized_within_the_bounds() {
     for vector in [vec![0.0; 5], vec![1e-45, 0.0], vec![-1e18, 1e18, 3.0], vec![1e-38, -1e-39]] {
         for kernel in kernels() {
             let mut out = vec![0; 16];

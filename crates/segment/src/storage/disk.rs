@@ -4,17 +4,16 @@ use std::path::PathBuf;
 
 use isolith_folder::{EntryKind, Folder};
 
-use super::{Entry, Storage, StorageFile};
+use super::{Storage, StorageEntry, StorageFile};
 
-/// A folder of the file system, reached without following links. Its files are readable by
-/// their owner alone.
+/// A folder on disk, opened without following links. Only the owner can read its files.
 #[derive(Debug, Clone)]
 pub struct Disk {
     folder: PathBuf,
 }
 
 impl Disk {
-    /// The folder must exist. Its path must be free of links.
+    /// The folder must exist, and its path must not contain symbolic links.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -42,12 +41,12 @@ impl Storage for Disk {
         self.folder()?.remove(name)
     }
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<StorageEntry>> {
         let mut entries = self.folder()?.entries()?;
         entries.retain(|entry| entry.kind == EntryKind::File);
         let entry = |it: isolith_folder::Entry| {
             let isolith_folder::Entry { name, bytes, modified, .. } = it;
-            Entry { name, bytes, modified }
+            StorageEntry { name, bytes, modified }
         };
         Ok(entries.into_iter().map(entry).collect())
     }
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_private_and_never_overwritten_by_creating() {
+    fn created_files_are_private_and_never_overwrite_others() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new(folder.path());
         let mut file = disk.create("one").unwrap();
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_leave_the_folder() {
+    fn rejects_names_outside_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new(folder.path());
         for name in ["", "..", "a/b", "/etc/passwd", "a/"] {

@@ -1,4 +1,4 @@
-//! For tests, of other crates too: a folder in memory that can lose its power.
+//! A folder in memory that simulates power loss, for tests.
 
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Write};
@@ -6,21 +6,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use super::{Entry, Storage, StorageFile};
+use super::{Storage, StorageEntry, StorageFile};
 
-/// A folder that remembers what was synced and what was only written. Clones are the
-/// same folder.
+/// A folder that knows which writes have been synced. Clones share the same folder.
 #[derive(Debug, Clone, Default)]
-pub struct Lossy(Arc<Mutex<Folder>>);
+pub struct LossyStorage(Arc<Mutex<Folder>>);
 
 #[derive(Debug, Default)]
 struct Folder {
     files: Vec<File>,
     entries: BTreeMap<String, usize>,
     synced_entries: BTreeMap<String, usize>,
-    unsynced: Vec<Change>,
+    unsynced: Vec<EntryChange>,
     operations: usize,
-    power_for: Option<usize>,
+    fail_from: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -30,19 +29,19 @@ struct File {
     modified: SystemTime,
 }
 
-/// A change of the folder itself.
+/// A change of a folder entry.
 #[derive(Debug, Clone)]
-enum Change {
+enum EntryChange {
     Create(String, usize),
     Rename(String, String),
     Remove(String),
 }
 
-impl Change {
+impl EntryChange {
     fn apply(self, entries: &mut BTreeMap<String, usize>) {
         match self {
             Self::Create(name, file) => drop(entries.insert(name, file)),
-            // Without the old name (its creation was lost) there is nothing to rename.
+            // If the file's creation was lost, there is nothing to rename.
             Self::Rename(from, to) => {
                 if let Some(file) = entries.remove(&from) {
                     entries.insert(to, file);
@@ -53,32 +52,31 @@ impl Change {
     }
 }
 
-impl Lossy {
+impl LossyStorage {
     /// An empty folder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on, this many operations succeed; then all fail until [`crash`](Self::crash).
-    pub fn power_for(&self, operations: usize) {
+    /// Lets this many more operations succeed. Then all fail until [`crash`](Self::crash).
+    pub fn fail_after(&self, operations: usize) {
         let mut folder = self.lock();
-        folder.power_for = Some(folder.operations + operations);
+        folder.fail_from = Some(folder.operations + operations);
     }
 
-    /// How many operations there were: creating, writing, syncing, reading, renaming,
-    /// removing, listing.
+    /// The number of operations so far: create, write, sync, read, rename, remove and list.
     pub fn operations(&self) -> usize {
         self.lock().operations
     }
 
-    /// The power goes and comes back: whatever was not synced is lost.
+    /// Simulates a power loss: everything that was not synced is lost.
     pub fn crash(&self) {
         self.crash_keeping(|| false);
     }
 
-    /// As [`crash`](Self::crash), but `reached_disk` says for each thing that was not
-    /// synced whether it got there by itself: a change of the folder, or what a file
-    /// has got since its last sync. A disk is free to write any of them first.
+    /// As [`crash`](Self::crash), but `reached_disk` decides for each unsynced change whether it
+    /// is kept: a changed folder entry, or the data written to a file since its last sync. Disks
+    /// may write these in any order.
     pub fn crash_keeping(&self, mut reached_disk: impl FnMut() -> bool) {
         let mut folder = self.lock();
         for change in std::mem::take(&mut folder.unsynced) {
@@ -93,10 +91,10 @@ impl Lossy {
             }
             file.synced = file.bytes.len();
         }
-        folder.power_for = None;
+        folder.fail_from = None;
     }
 
-    /// What a file holds.
+    /// The content of a file, if it exists.
     pub fn contents(&self, name: &str) -> Option<Vec<u8>> {
         let folder = self.lock();
         folder.entries.get(name).map(|file| folder.files[*file].bytes.clone())
@@ -108,8 +106,8 @@ impl Lossy {
 
     fn operate(&self) -> io::Result<MutexGuard<'_, Folder>> {
         let mut folder = self.lock();
-        if folder.power_for.is_some_and(|end| folder.operations >= end) {
-            return Err(io::Error::other("no power"));
+        if folder.fail_from.is_some_and(|end| folder.operations >= end) {
+            return Err(io::Error::other("simulated power loss"));
         }
         folder.operations += 1;
         Ok(folder)
@@ -121,13 +119,13 @@ impl Folder {
         self.entries.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: EntryChange) {
         change.clone().apply(&mut self.entries);
         self.unsynced.push(change);
     }
 }
 
-impl Storage for Lossy {
+impl Storage for LossyStorage {
     fn create(&self, name: &str) -> io::Result<Box<dyn StorageFile>> {
         let mut folder = self.operate()?;
         if folder.entries.contains_key(name) {
@@ -135,7 +133,7 @@ impl Storage for Lossy {
         }
         let file = folder.files.len();
         folder.files.push(File { bytes: Vec::new(), synced: 0, modified: SystemTime::now() });
-        folder.change(Change::Create(name.to_owned(), file));
+        folder.change(EntryChange::Create(name.to_owned(), file));
         Ok(Box::new(LossyFile { folder: self.clone(), file }))
     }
 
@@ -148,22 +146,26 @@ impl Storage for Lossy {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut folder = self.operate()?;
         folder.file(from)?;
-        folder.change(Change::Rename(from.to_owned(), to.to_owned()));
+        folder.change(EntryChange::Rename(from.to_owned(), to.to_owned()));
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut folder = self.operate()?;
         folder.file(name)?;
-        folder.change(Change::Remove(name.to_owned()));
+        folder.change(EntryChange::Remove(name.to_owned()));
         Ok(())
     }
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<StorageEntry>> {
         let folder = self.operate()?;
         let entry = |(name, file): (&String, &usize)| {
             let file = &folder.files[*file];
-            Entry { name: name.clone(), bytes: file.bytes.len() as u64, modified: file.modified }
+            StorageEntry {
+                name: name.clone(),
+                bytes: file.bytes.len() as u64,
+                modified: file.modified,
+            }
         };
         Ok(folder.entries.iter().map(entry).collect())
     }
@@ -181,7 +183,7 @@ impl Storage for Lossy {
 }
 
 struct LossyFile {
-    folder: Lossy,
+    folder: LossyStorage,
     file: usize,
 }
 
@@ -212,7 +214,7 @@ impl StorageFile for LossyFile {
 mod tests {
     use super::*;
 
-    fn written(lossy: &Lossy, name: &str, sync: bool) {
+    fn write_file(lossy: &LossyStorage, name: &str, sync: bool) {
         let mut file = lossy.create(name).unwrap();
         file.write_all(b"text").unwrap();
         if sync {
@@ -221,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_takes_what_was_not_synced() {
-        let lossy = Lossy::new();
-        written(&lossy, "kept", true);
-        written(&lossy, "empty", false);
+    fn crash_loses_unsynced_changes() {
+        let lossy = LossyStorage::new();
+        write_file(&lossy, "kept", true);
+        write_file(&lossy, "empty", false);
         lossy.sync_folder().unwrap();
-        written(&lossy, "gone", true);
+        write_file(&lossy, "gone", true);
         lossy.rename("kept", "renamed").unwrap();
         lossy.crash();
         assert_eq!(lossy.contents("kept").unwrap(), b"text");
@@ -236,20 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn without_power_everything_fails_until_the_crash() {
-        let lossy = Lossy::new();
-        lossy.power_for(1);
+    fn operations_fail_until_the_crash() {
+        let lossy = LossyStorage::new();
+        lossy.fail_after(1);
         let mut file = lossy.create("one").unwrap();
         assert!(file.write_all(b"text").is_err());
         assert!(lossy.sync_folder().is_err());
         lossy.crash();
-        written(&lossy, "two", true);
+        write_file(&lossy, "two", true);
     }
 
     #[test]
-    fn a_disk_may_be_ahead_of_its_syncs() {
-        let lossy = Lossy::new();
-        written(&lossy, "one", false);
+    fn unsynced_changes_may_survive() {
+        let lossy = LossyStorage::new();
+        write_file(&lossy, "one", false);
         lossy.crash_keeping(|| true);
         assert_eq!(lossy.contents("one").unwrap(), b"text");
     }

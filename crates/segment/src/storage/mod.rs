@@ -1,4 +1,4 @@
-//! What a build needs of a folder, so that tests can take its power away.
+//! The file operations that builds need, as a trait, so that tests can simulate power loss.
 
 mod disk;
 pub mod lossy;
@@ -9,64 +9,44 @@ use std::time::SystemTime;
 
 pub use disk::Disk;
 
-/// A folder of files that are written once and published by renaming.
+/// A folder of files that are written once and published by a rename. All methods return the
+/// error of the underlying system call.
 pub trait Storage: Send + Sync {
-    /// Makes a new file; an existing one is an error.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Creates a file; fails if it exists.
     fn create(&self, name: &str) -> io::Result<Box<dyn StorageFile>>;
 
-    /// Reads a file from its beginning.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Opens a file for reading from its start.
     fn open(&self, name: &str) -> io::Result<Box<dyn Read + Send>>;
 
-    /// Gives a file another name, in the place of what had that name.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Renames a file, replacing any file named `to`.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
-    ///
-    /// # Errors
-    /// As the system says.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// All files.
-    ///
-    /// # Errors
-    /// As the system says.
-    fn list(&self) -> io::Result<Vec<Entry>>;
+    /// Lists all files.
+    fn list(&self) -> io::Result<Vec<StorageEntry>>;
 
-    /// Makes what was created, renamed and removed so far outlast a loss of power.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Makes all creations, renames and removals so far durable.
     fn sync_folder(&self) -> io::Result<()>;
 
-    /// Where a file is, for messages.
+    /// The path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
 
-/// A file that is being written.
+/// A file open for writing.
 pub trait StorageFile: Write + Send {
-    /// Makes what was written so far outlast a loss of power.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Makes everything written so far durable.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A file in a folder.
+/// A file of a [`Storage`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct StorageEntry {
     /// Its name.
     pub name: String,
-    /// How long it is.
+    /// Its size.
     pub bytes: u64,
-    /// When it was last written.
+    /// When it was last modified.
     pub modified: SystemTime,
 }

@@ -1,4 +1,4 @@
-//! Writing a text segment.
+//! Builds text segments.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -15,25 +15,26 @@ use tantivy::{SingleSegmentIndexWriter, TantivyDocument, TantivyError};
 use super::directory::{ScratchDirectory, section_name};
 use super::fields::TextFields;
 use super::index::{fields, schema, settings, tokenizers};
-use super::parameters::{LAYOUT, Parameters, section};
+use super::parameters::{LAYOUT, TextParameters, section};
 use crate::storage::Storage;
-use crate::{ContainerWriter, Kind, Published, SegmentError};
+use crate::{ContainerWriter, PublishedSegment, SegmentError, SegmentKind};
 
-/// What the index of a part may take in memory before it goes to the scratch folder.
+/// Memory limit of a partial index, which is then written to the scratch folder.
 const PART_BYTES: usize = 64 << 20;
-/// What tantivy sizes its first table by. It grows when needed; most builds are small.
-const FIRST_TABLE_BYTES: usize = 4 << 20;
+/// Determines the initial size of tantivy's hash table, which grows as needed. Most builds are
+/// small.
+const INITIAL_TABLE_BYTES: usize = 4 << 20;
 const SCRATCH_SUFFIX: &str = ".scratch";
-/// All files of an index that nothing was deleted from.
+/// Extensions of the files of an index without deletions.
 const EXTENSIONS: [&str; 6] = ["term", "idx", "pos", "fieldnorm", "fast", "store"];
 
-/// Writes a text segment, record by record, and publishes it whole. Memory is bounded
-/// but for 16 bytes for each record. One that is dropped unfinished leaves nothing behind.
+/// Builds a text segment, record by record, and publishes it at the end. Memory is bounded,
+/// except for 16 bytes per record. Dropping it before that removes its files.
 pub struct TextBuilder<'s> {
     storage: &'s dyn Storage,
     name: String,
     analyzer: Analyzer,
-    scratch: Scratch,
+    scratch: ScratchFolder,
     part_bytes: usize,
     part: Option<SingleSegmentIndexWriter>,
     parts: Vec<Index>,
@@ -43,11 +44,11 @@ pub struct TextBuilder<'s> {
 }
 
 impl<'s> TextBuilder<'s> {
-    /// Starts a segment that is to have this name. Its index grows in a folder of its own
-    /// inside `scratch_folder`, which is removed in the end.
+    /// Starts a segment to be published as `name`. Its index is built in a temporary subfolder
+    /// of `scratch_folder`.
     ///
     /// # Errors
-    /// If what an earlier build of that name has left cannot be removed.
+    /// If leftovers of an earlier build of this name cannot be removed.
     pub fn create(
         storage: &'s dyn Storage,
         scratch_folder: &Path,
@@ -55,7 +56,8 @@ impl<'s> TextBuilder<'s> {
         analyzer: Analyzer,
         _token: InWorker,
     ) -> Result<Self, SegmentError> {
-        let scratch = Scratch { folder: scratch_folder.join(format!("{name}{SCRATCH_SUFFIX}")) };
+        let scratch =
+            ScratchFolder { folder: scratch_folder.join(format!("{name}{SCRATCH_SUFFIX}")) };
         remove_folder(&scratch.folder)?;
         Ok(Self {
             storage,
@@ -71,10 +73,10 @@ impl<'s> TextBuilder<'s> {
         })
     }
 
-    /// Adds a record. Rows must ascend.
+    /// Adds a record. Rows must be in ascending order.
     ///
     /// # Errors
-    /// If the row is not beyond the last one, or the scratch folder cannot be written.
+    /// If the row is out of order, or the scratch folder cannot be written.
     pub fn push(
         &mut self,
         row: u64,
@@ -82,10 +84,11 @@ impl<'s> TextBuilder<'s> {
         texts: &TextFields<'_>,
     ) -> Result<(), SegmentError> {
         if let Some(last) = self.last_row.filter(|last| *last >= row) {
-            return Err(self.refused(format!("row {row} comes after row {last}")));
+            let problem = format!("rows are not in ascending order: {row} after {last}");
+            return Err(self.invalid(problem));
         }
         if self.len() >= i32::MAX as u64 {
-            return Err(self.refused("it has too many rows".to_owned()));
+            return Err(self.invalid("too many rows".to_owned()));
         }
         let mut document = TantivyDocument::default();
         for (field, text) in fields().into_iter().zip(texts.each()) {
@@ -109,27 +112,28 @@ impl<'s> TextBuilder<'s> {
         Ok(())
     }
 
-    /// How many records were added.
+    /// The number of records added.
     pub fn len(&self) -> u64 {
         (self.rows.len() / size_of::<u64>()) as u64
     }
 
-    /// Whether none was.
+    /// Whether no records have been added.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Writes, checks and publishes the segment. Returns how many records it has, too.
+    /// Writes, verifies and publishes the segment. Also returns its number of records.
     ///
     /// # Errors
-    /// If writing fails, or what was read back is not what was written.
-    pub fn finish(mut self) -> Result<(Published, u64), SegmentError> {
+    /// If writing fails, or the data read back differs from what was written.
+    pub fn finish(mut self) -> Result<(PublishedSegment, u64), SegmentError> {
         if let Some(part) = self.part.take() {
             self.parts.push(part.finalize().map_err(self.failed())?);
         }
         let files = self.index_files()?;
-        let mut writer = ContainerWriter::create(self.storage, &self.name, Kind::Text, LAYOUT)?;
-        let parameters = Parameters { rows: self.len(), analyzer: self.analyzer };
+        let mut writer =
+            ContainerWriter::create(self.storage, &self.name, SegmentKind::Text, LAYOUT)?;
+        let parameters = TextParameters { rows: self.len(), analyzer: self.analyzer };
         for (name, bytes) in [
             (section::PARAMETERS, parameters.encode().as_slice()),
             (section::ROWS, &self.rows),
@@ -151,11 +155,11 @@ impl<'s> TextBuilder<'s> {
             .schema(schema())
             .settings(settings())
             .tokenizers(tokenizers(self.analyzer))
-            .single_segment_index_writer(ScratchDirectory::new(directory), FIRST_TABLE_BYTES)
+            .single_segment_index_writer(ScratchDirectory::new(directory), INITIAL_TABLE_BYTES)
             .map_err(self.failed())
     }
 
-    /// Makes one part of all and finds its files.
+    /// Merges the parts into one index and returns its files, by extension.
     fn index_files(&mut self) -> Result<Vec<(&'static str, PathBuf)>, SegmentError> {
         let (index, folder) = match self.parts.as_slice() {
             [] => return Ok(Vec::new()),
@@ -164,14 +168,14 @@ impl<'s> TextBuilder<'s> {
         };
         let metas = index.searchable_segment_metas().map_err(self.failed())?;
         let [segment] = metas.as_slice() else {
-            return Err(self.refused(format!("its index has {} segments", metas.len())));
+            return Err(self.invalid(format!("the index has {} segments", metas.len())));
         };
         let id = segment.id().uuid_string();
         let file = |extension| (extension, folder.join(format!("{id}.{extension}")));
         Ok(EXTENSIONS.map(file).into())
     }
 
-    /// The parts come one after the other, so that positions stay those of the rows.
+    /// Merges the parts in order, so that positions stay in row order.
     fn merge(&mut self) -> Result<(Index, PathBuf), SegmentError> {
         let folder = self.scratch.sub_folder("merged")?;
         let parts = std::mem::take(&mut self.parts);
@@ -194,8 +198,8 @@ impl<'s> TextBuilder<'s> {
         move |error| SegmentError::io("index the texts of", path)(io::Error::other(error))
     }
 
-    fn refused(&self, problem: String) -> SegmentError {
-        SegmentError::refused("build", self.storage.path(&self.name), problem)
+    fn invalid(&self, problem: String) -> SegmentError {
+        SegmentError::invalid("build", self.storage.path(&self.name), problem)
     }
 }
 
@@ -208,11 +212,11 @@ impl std::fmt::Debug for TextBuilder<'_> {
     }
 }
 
-/// Removes what killed builds of segments with such names have left in a scratch folder.
-/// Only for who knows that no build is under way in it. Returns how many there were.
+/// Removes leftovers of killed builds, for segment names accepted by `is_segment`. The caller
+/// must ensure that no build is using the folder. Returns the number of leftovers.
 ///
 /// # Errors
-/// If the folder cannot be read or something in it not be removed.
+/// If the folder cannot be read or a leftover cannot be removed.
 pub fn remove_scratch(
     scratch_folder: &Path,
     is_segment: impl Fn(&str) -> bool,
@@ -232,13 +236,13 @@ pub fn remove_scratch(
     Ok(removed)
 }
 
-/// A build's own folder, made when it is first needed and removed at the end.
+/// The temporary folder of a build, created on first use and removed on drop.
 #[derive(Debug)]
-struct Scratch {
+struct ScratchFolder {
     folder: PathBuf,
 }
 
-impl Scratch {
+impl ScratchFolder {
     fn sub_folder(&self, name: &str) -> Result<PathBuf, SegmentError> {
         let folder = self.folder.join(name);
         DirBuilder::new()
@@ -250,7 +254,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // If this fails, the next build or `remove_scratch` tries again.
         let _ = remove_folder(&self.folder);

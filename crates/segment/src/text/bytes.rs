@@ -1,4 +1,4 @@
-//! Mapped files, as the index wants them.
+//! Memory-mapped bytes in the form that tantivy needs.
 
 use std::fs::File;
 use std::io;
@@ -11,22 +11,21 @@ use tantivy::directory::OwnedBytes;
 
 use crate::Container;
 
-/// A part of a segment. The segment stays mapped as long as the bytes are in use.
-///
-/// A section that fails its checks is empty; those of text segments passed them at open.
+/// A section of a segment, which stays mapped while the bytes are in use. A section with a wrong
+/// checksum reads as empty, but sections of text segments were verified at open.
 pub(super) fn section(container: &Arc<Container>, range: Range<usize>) -> OwnedBytes {
     OwnedBytes::new(Mapped::Section(Arc::clone(container), range))
 }
 
-/// A whole file of a build that is under way.
+/// A whole file of a running build.
 #[allow(unsafe_code)]
 pub(super) fn scratch_file(file: &File) -> io::Result<OwnedBytes> {
     if file.metadata()?.len() == 0 {
         return Ok(OwnedBytes::empty());
     }
-    // SAFETY: the file is in a folder of this build alone, which writes each file once and
-    // unlinks it without changing it. Should something outside truncate it, the
-    // worker dies of a signal, which its supervisor expects.
+    // SAFETY: the file is in a private folder of this build, which writes each file once and
+    // never changes it. If another program truncates it, the worker is killed by SIGBUS, which
+    // its supervisor handles.
     let map = unsafe { Mmap::map(file)? };
     Ok(OwnedBytes::new(Mapped::File(map)))
 }
@@ -47,7 +46,7 @@ impl Deref for Mapped {
     }
 }
 
-// SAFETY: the bytes are those of a mapping, which stays where it is when its owner moves
-// and lasts as long as the owner or, for sections, as any clone of the `Arc`.
+// SAFETY: the bytes belong to a mapping. Its address does not change when the owner moves, and
+// it lives as long as the owner or, for sections, as any clone of the `Arc`.
 #[allow(unsafe_code)]
 unsafe impl StableDeref for Mapped {}

@@ -1,5 +1,4 @@
-//! The two places where tantivy finds its files: a build's scratch folder, and a
-//! finished segment.
+//! Where tantivy finds its files: in the scratch folder of a build, or in a finished segment.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -17,15 +16,15 @@ use tantivy::directory::{
 use super::bytes;
 use crate::Container;
 
-/// The sections of a segment that hold files of the index start like this.
+/// Prefix of the names of sections that contain tantivy files.
 const SECTION_PREFIX: &str = "index.";
 
-/// The section for a file of the index, by its extension.
+/// The section of the tantivy file with this extension.
 pub(super) fn section_name(extension: &str) -> String {
     format!("{SECTION_PREFIX}{extension}")
 }
 
-/// A folder of a build. Nothing in it outlives the build, so nothing is synced.
+/// The folder of a build. Its files are temporary, so nothing is synced.
 #[derive(Debug, Clone)]
 pub(super) struct ScratchDirectory {
     folder: PathBuf,
@@ -42,7 +41,7 @@ impl Directory for ScratchDirectory {
         let opened = File::open(self.folder.join(path));
         match opened.and_then(|file| bytes::scratch_file(&file)) {
             Ok(bytes) => Ok(Arc::new(bytes)),
-            Err(error) => Err(cannot_read(error, path)),
+            Err(error) => Err(read_error(error, path)),
         }
     }
 
@@ -57,7 +56,7 @@ impl Directory for ScratchDirectory {
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        fs::exists(self.folder.join(path)).map_err(|error| cannot_read(error, path))
+        fs::exists(self.folder.join(path)).map_err(|error| read_error(error, path))
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -73,7 +72,7 @@ impl Directory for ScratchDirectory {
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        fs::read(self.folder.join(path)).map_err(|error| cannot_read(error, path))
+        fs::read(self.folder.join(path)).map_err(|error| read_error(error, path))
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
@@ -109,8 +108,8 @@ impl TerminatingWrite for ScratchFile {
     }
 }
 
-/// The files of a finished segment, known by their extensions alone. There is no lock
-/// and nothing to watch, as nothing changes.
+/// The files of a finished segment, identified by extension. Nothing changes, so locking and
+/// watching are no-ops.
 #[derive(Clone)]
 pub(super) struct SegmentDirectory {
     container: Arc<Container>,
@@ -156,8 +155,7 @@ impl Directory for SegmentDirectory {
         Err(OpenReadError::FileDoesNotExist(path.into()))
     }
 
-    /// An index starts by writing its meta file. A segment knows what it says and has
-    /// no need to keep it.
+    /// Opening an index writes its meta file, which is not needed: its content is implied.
     fn atomic_write(&self, _path: &Path, _data: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -171,7 +169,7 @@ impl Directory for SegmentDirectory {
     }
 }
 
-fn cannot_read(error: io::Error, path: &Path) -> OpenReadError {
+fn read_error(error: io::Error, path: &Path) -> OpenReadError {
     if error.kind() == io::ErrorKind::NotFound {
         OpenReadError::FileDoesNotExist(path.into())
     } else {
@@ -180,5 +178,5 @@ fn cannot_read(error: io::Error, path: &Path) -> OpenReadError {
 }
 
 fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "segments do not change")
+    io::Error::new(io::ErrorKind::PermissionDenied, "segments are read-only")
 }

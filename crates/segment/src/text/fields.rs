@@ -1,57 +1,54 @@
-//! The parts of a record that keywords are looked for in.
+//! The searchable text fields of a record.
 
 use std::collections::HashMap;
 
 use isolith_text::{Analyzer, Tokenizer};
 use serde::{Deserialize, Serialize};
 
-/// How many fields there are.
+/// Number of fields.
 pub const FIELDS: usize = 4;
 
-/// This many folders tell what a file is about; those above them are the same for many.
+/// Number of parent folders that are indexed. Those further up are shared by many files.
 const FOLDERS: usize = 3;
 
-/// Where each field is in a [`PerField`].
+/// The index of each field in a [`PerField`].
 pub mod field {
-    /// The text itself.
+    /// The text.
     pub const BODY: usize = 0;
-    /// Names that it defines.
+    /// The names it defines.
     pub const SYMBOLS: usize = 1;
-    /// The stem of its file's name.
+    /// The file name without extensions.
     pub const STEM: usize = 2;
-    /// The folders that its file is in.
+    /// The file's folders.
     pub const FOLDERS: usize = 3;
 }
 
-/// A number for each field: body, symbols, stem, folders; see [`field`].
+/// A value per field, indexed by the constants in [`field`].
 pub type PerField<T> = [T; FIELDS];
 
-/// The names of the fields, in the order of [`PerField`].
 pub(super) const FIELD_NAMES: PerField<&str> = ["body", "symbols", "stem", "folders"];
 
-/// The texts of a record. Documents have a body alone; the fields have their names from
-/// chunks of code.
+/// The texts of a record. Fields are named after their use in code; documents have only a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextFields<'t> {
-    /// The text itself.
+    /// The text.
     pub body: &'t str,
-    /// Names that it defines; of a passage, who wrote it and its tags.
+    /// The names it defines; for a passage, its author and tags.
     pub symbols: &'t str,
-    /// The stem of its file's name.
+    /// The file name without extensions.
     pub stem: &'t str,
-    /// The folders that its file is in; of a passage, its date in words.
+    /// The file's folders; for a passage, its date in words.
     pub folders: &'t str,
 }
 
 impl<'t> TextFields<'t> {
-    /// A document.
+    /// The fields of a document.
     pub fn body(body: &'t str) -> Self {
         Self { body, ..Self::default() }
     }
 
-    /// A chunk of a file: `symbols` are the names that it defines, `path` is the file's,
-    /// with slashes. The stem is the name up to its first dot, the folders are the last
-    /// three above it.
+    /// The fields of a code chunk. `symbols` are the names it defines; `path` is the file's, with
+    /// slashes. The stem ends at the first dot of the file name; the folders are the last three.
     pub fn of_chunk(body: &'t str, symbols: &'t str, path: &'t str) -> Self {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let shown = name.trim_start_matches('.');
@@ -61,19 +58,18 @@ impl<'t> TextFields<'t> {
         Self { body, symbols, stem, folders }
     }
 
-    /// A passage of a drawer: `labels` are its author and tags, `date` is its date in words.
+    /// The fields of a passage. `labels` are its author and tags; `date` is its date in words.
     pub fn of_passage(body: &'t str, labels: &'t str, date: &'t str) -> Self {
         Self { body, symbols: labels, stem: "", folders: date }
     }
 
-    /// The fields in order.
+    /// The texts in the order of [`field`].
     pub fn each(&self) -> PerField<&'t str> {
         [self.body, self.symbols, self.stem, self.folders]
     }
 }
 
-/// How often which terms occur in which field of one record, and how many terms each
-/// field has. All that ranking needs to know of a record outside of segments.
+/// Term frequencies and lengths of the fields of one record, for ranking it without a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TermCounts {
     lengths: PerField<u32>,
@@ -90,8 +86,8 @@ impl TermCounts {
         all
     }
 
-    /// Counts the terms of a query alone, which costs less and is enough for its score.
-    /// The tokenizer may go on to the next record.
+    /// Counts only the terms of a query, which is faster and enough to score it. The tokenizer
+    /// can be reused.
     pub fn of_terms(tokenizer: &mut Tokenizer, fields: &TextFields<'_>, terms: &[String]) -> Self {
         let none = |term: &String| (term.clone(), PerField::default());
         let mut some = Self { counts: terms.iter().map(none).collect(), ..Self::default() };
@@ -99,12 +95,12 @@ impl TermCounts {
         some
     }
 
-    /// How many terms each field has.
+    /// The number of terms in each field.
     pub fn lengths(&self) -> PerField<u32> {
         self.lengths
     }
 
-    /// How often a term occurs in each field.
+    /// The frequency of a term in each field.
     pub fn get(&self, term: &str) -> PerField<u32> {
         self.counts.get(term).copied().unwrap_or_default()
     }
@@ -113,15 +109,15 @@ impl TermCounts {
         &mut self,
         tokenizer: &mut Tokenizer,
         fields: &TextFields<'_>,
-        meet: impl Fn(&mut HashMap<String, PerField<u32>>, &str, usize),
+        on_new_term: impl Fn(&mut HashMap<String, PerField<u32>>, &str, usize),
     ) {
         let Self { lengths, counts } = self;
         for (field, text) in fields.each().into_iter().enumerate() {
-            tokenizer.each(text, &mut |term, _| {
+            tokenizer.for_each(text, &mut |term, _| {
                 lengths[field] += 1;
                 match counts.get_mut(term) {
                     Some(counts) => counts[field] += 1,
-                    None => meet(counts, term, field),
+                    None => on_new_term(counts, term, field),
                 }
             });
         }
@@ -133,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_a_stem_and_folders() {
+    fn splits_paths_into_stem_and_folders() {
         for (path, stem, folders) in [
             ("main.rs", "main", ""),
             ("src/main.rs", "main", "src"),
@@ -150,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_kept_by_field() {
+    fn counts_terms_per_field() {
         let fields = TextFields {
             body: "fn parse_file(parse: File)",
             symbols: "parse_file",

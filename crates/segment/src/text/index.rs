@@ -1,4 +1,4 @@
-//! What the index of every text segment looks like to tantivy.
+//! The tantivy schema, settings and tokenizer of text segments.
 
 use isolith_text::{Analyzer, Terms, Tokenizer};
 use tantivy::index::IndexSettings;
@@ -10,7 +10,7 @@ use super::fields::{FIELD_NAMES, PerField};
 
 const TOKENIZER: &str = "isolith";
 
-/// Four fields with frequencies and lengths; see `docs/format.md`.
+/// Fields with term frequencies and lengths; see `docs/format.md`.
 pub(super) fn schema() -> Schema {
     let indexing = TextFieldIndexing::default()
         .set_tokenizer(TOKENIZER)
@@ -23,12 +23,12 @@ pub(super) fn schema() -> Schema {
     schema.build()
 }
 
-/// The fields, which tantivy numbers in the order they were added.
+/// Tantivy numbers fields in the order they were added.
 pub(super) fn fields() -> PerField<Field> {
     [0, 1, 2, 3].map(Field::from_field_id)
 }
 
-/// Nothing is stored, so nothing is compressed, and no thread is started for it.
+/// No documents are stored, so compression is off.
 pub(super) fn settings() -> IndexSettings {
     IndexSettings {
         docstore_compression: Compressor::None,
@@ -37,30 +37,29 @@ pub(super) fn settings() -> IndexSettings {
     }
 }
 
-/// Our tokenizer under the name that the schema has for it.
 pub(super) fn tokenizers(analyzer: Analyzer) -> TokenizerManager {
     let tokenizers = TokenizerManager::new();
-    tokenizers.register(TOKENIZER, Adapter(Tokenizer::new(analyzer)));
+    tokenizers.register(TOKENIZER, TokenizerAdapter(Tokenizer::new(analyzer)));
     tokenizers
 }
 
 #[derive(Clone)]
-struct Adapter(Tokenizer);
+struct TokenizerAdapter(Tokenizer);
 
-struct Stream<'t> {
+struct TermStream<'t> {
     terms: Terms<'t>,
     token: Token,
 }
 
-impl TantivyTokenizer for Adapter {
-    type TokenStream<'t> = Stream<'t>;
+impl TantivyTokenizer for TokenizerAdapter {
+    type TokenStream<'t> = TermStream<'t>;
 
-    fn token_stream<'t>(&'t mut self, text: &'t str) -> Stream<'t> {
-        Stream { terms: self.0.terms(text), token: Token::default() }
+    fn token_stream<'t>(&'t mut self, text: &'t str) -> TermStream<'t> {
+        TermStream { terms: self.0.terms(text), token: Token::default() }
     }
 }
 
-impl TokenStream for Stream<'_> {
+impl TokenStream for TermStream<'_> {
     fn advance(&mut self) -> bool {
         if !self.terms.advance() {
             return false;

@@ -1,9 +1,8 @@
-//! Keywords: one ranking formula, and segments of an inverted index.
+//! Keyword search: inverted indexes in segments, ranked with BM25.
 //!
-//! A query becomes [`Keywords`]; base, delta and tail each count for them
-//! ([`Statistics`]), the sum makes a [`Ranking`], and with it all three score alike:
-//! [`TextSegment::search`] for segments, [`Ranking::score`] for records of the tail. There
-//! are no phrases and no query language here.
+//! A query becomes [`Keywords`]. Base, delta and tail each provide [`Statistics`] for them, whose
+//! sum determines a [`Ranking`]. With it, [`TextSegment::search`] scores records of segments and
+//! [`Ranking::score`] records of the tail. There are no phrases and no query language.
 
 mod build;
 mod bytes;
@@ -17,10 +16,10 @@ mod segment;
 
 pub use build::{TextBuilder, remove_scratch};
 pub use fields::{FIELDS, PerField, TermCounts, TextFields, field};
-pub use ranking::{FieldWeight, Keywords, Ranking, Statistics, Weights, tokens_among};
+pub use ranking::{Bm25Weights, FieldWeight, Keywords, Ranking, Statistics, tokens_among};
 pub use search::TextCandidate;
 pub use segment::TextSegment;
-// What this module's interface is made of, so that its users need not name the crate.
+// Part of this module's interface.
 pub use isolith_text::{Analyzer, Tokenizer, query_terms};
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The small sections of a text segment.
+//! The sections of a text segment that are not tantivy files.
 
 use isolith_text::Analyzer;
 
-/// The version of the layout. It rises when the tokenizer gives other terms, too.
+/// Raised for every change of the layout, and when the tokenizer produces different terms.
 pub(super) const LAYOUT: u32 = 1;
 
 /// Names of sections.
@@ -12,14 +12,13 @@ pub(super) mod section {
     pub(in super::super) const CHANGES: &str = "changes";
 }
 
-/// What a segment says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parameters {
+pub(super) struct TextParameters {
     pub(super) rows: u64,
     pub(super) analyzer: Analyzer,
 }
 
-impl Parameters {
+impl TextParameters {
     pub(super) fn encode(self) -> [u8; 16] {
         let analyzer: u32 = match self.analyzer {
             Analyzer::Code => 1,
@@ -43,7 +42,7 @@ impl Parameters {
     }
 }
 
-/// A number for each position.
+/// A u64 for each position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column<'b>(&'b [[u8; 8]]);
 
@@ -56,10 +55,10 @@ impl<'b> Column<'b> {
         self.0.get(position).map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// The first position at or behind `from` whose number is not below `wanted`, if
-    /// numbers ascend. Quick for what is near.
-    pub(super) fn seek(self, from: usize, wanted: u64) -> usize {
-        let below = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) < wanted;
+    /// The first position from `from` on whose number is at least `target`. Numbers must ascend.
+    /// Galloping search: fast for nearby positions.
+    pub(super) fn seek(self, from: usize, target: u64) -> usize {
+        let below = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) < target;
         let rest = self.0.get(from..).unwrap_or_default();
         let mut end = 1;
         while end < rest.len() && below(&rest[end]) {
@@ -75,28 +74,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_survive_and_refuse_what_they_do_not_know() {
+    fn parameters_round_trip_and_reject_unknown_values() {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
-            let parameters = Parameters { rows: 1 << 40, analyzer };
+            let parameters = TextParameters { rows: 1 << 40, analyzer };
             let bytes = parameters.encode();
-            assert_eq!(Parameters::decode(&bytes), Some(parameters));
-            assert_eq!(Parameters::decode(&bytes[..15]), None);
+            assert_eq!(TextParameters::decode(&bytes), Some(parameters));
+            assert_eq!(TextParameters::decode(&bytes[..15]), None);
         }
-        assert_eq!(Parameters::decode(&[0; 16]), None);
-        assert_eq!(Parameters::decode(&[1; 16]), None);
+        assert_eq!(TextParameters::decode(&[0; 16]), None);
+        assert_eq!(TextParameters::decode(&[1; 16]), None);
     }
 
     #[test]
-    fn seeking_finds_the_first_that_is_not_below() {
+    fn seek_finds_the_first_number_not_below_the_target() {
         let numbers: Vec<u64> = (0..500).map(|n| n * 3).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let column = Column::new(&bytes);
         for from in [0, 1, 7, 63, 499, 500, 900] {
-            for wanted in 0..1510 {
-                let all = numbers.iter().enumerate().skip(from);
-                let expected = all.clone().find(|(_, n)| **n >= wanted).map(|(at, _)| at);
+            for target in 0..1510 {
+                let mut rest = numbers.iter().enumerate().skip(from);
+                let expected = rest.find(|(_, n)| **n >= target).map(|(at, _)| at);
                 let expected = expected.unwrap_or(from.max(500));
-                assert_eq!(column.seek(from, wanted), expected, "{from} {wanted}");
+                assert_eq!(column.seek(from, target), expected, "{from} {target}");
             }
         }
         assert_eq!(Column::new(&[]).seek(0, 5), 0);

@@ -1,10 +1,9 @@
-//! BM25 over weighted fields: one formula for segments and for the tail.
+//! BM25F, for segments and the tail.
 //!
-//! A term's score in a record is `idf · (k1 + 1) · x / (k1 + x)`, where `x` adds up
-//! `weight · tf / (1 − b + b · length / mean length)` over the fields. With the body
-//! alone that is BM25 as usual. Lengths are rounded as segments round them, and sums
-//! run in the order of terms and fields, so that a record scores the same to the last
-//! bit wherever it is.
+//! A term's score in a record is `idf · (k1 + 1) · x / (k1 + x)`, where `x` is the sum of
+//! `weight · tf / (1 − b + b · length / mean length)` over the fields. With only the body, this
+//! is BM25. Lengths are rounded as in segments, and sums have a fixed order, so that a record's
+//! score does not depend on where it is stored.
 
 use isolith_text::{Analyzer, query_terms};
 use serde::{Deserialize, Serialize};
@@ -12,71 +11,72 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use super::fields::{FIELDS, PerField, TermCounts, field};
 
-/// What is asked for: terms, and what their fields are worth.
+/// A keyword query: its terms and the weights of the fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Keywords {
-    /// Each term once; see [`query_terms`].
+    /// Distinct terms; see [`query_terms`].
     pub terms: Vec<String>,
-    /// What an occurrence is worth.
-    pub weights: Weights,
+    /// How occurrences count.
+    pub weights: Bm25Weights,
 }
 
 impl Keywords {
-    /// A question, with the usual weights of its analyzer. `file_name` is for code: see
-    /// [`Weights::code`].
+    /// A query with the default weights of its analyzer. `file_name` is for code: see
+    /// [`Bm25Weights::code`].
     pub fn of(analyzer: Analyzer, text: &str, file_name: f32) -> Self {
         let weights = match analyzer {
-            Analyzer::Code => Weights::code(file_name),
-            Analyzer::Prose => Weights::PROSE,
+            Analyzer::Code => Bm25Weights::code(file_name),
+            Analyzer::Prose => Bm25Weights::PROSE,
         };
         Self { terms: query_terms(analyzer, text), weights }
     }
 }
 
-/// What an occurrence of a term is worth, by field.
+/// The parameters of BM25F.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Weights {
-    /// How slowly further occurrences stop to count.
+pub struct Bm25Weights {
+    /// Term frequency saturation: the higher, the more further occurrences count.
     pub k1: f32,
-    /// In the order of [`PerField`]: see [`field`].
+    /// Indexed by the constants in [`field`].
     pub fields: PerField<FieldWeight>,
 }
 
-/// What an occurrence of a term in one field is worth.
+/// How occurrences of a term in one field count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FieldWeight {
-    /// Compared with other fields; 0 leaves the field out.
+    /// The weight relative to other fields; 0 ignores the field.
     pub weight: f32,
-    /// How much the field's length counts, from 0 to 1.
+    /// Length normalization, from 0 to 1.
     pub b: f32,
-    /// Whether further occurrences count nothing.
+    /// Whether only the first occurrence counts.
     pub once: bool,
 }
 
-impl Weights {
-    /// BM25 over the body.
+impl Bm25Weights {
+    /// BM25 over the body only.
     pub const PROSE: Self = Self {
         k1: 1.2,
-        fields: Named { body: FieldWeight::new(1.0, 0.75), ..Named::NOTHING }.in_order(),
+        fields: NamedWeights { body: FieldWeight::new(1.0, 0.75), ..NamedWeights::NOTHING }
+            .in_order(),
     };
 
-    /// What ranked memories best: labels, and dates in words, count beside the text.
+    /// For memory, chosen by evaluation: labels and dates count in addition to the text.
     pub const MEMORY: Self = Self {
         k1: 1.2,
-        fields: Named {
+        fields: NamedWeights {
             body: FieldWeight::new(1.0, 0.5),
             symbols: FieldWeight::once(0.7),
             folders: FieldWeight::once(0.7),
-            ..Named::NOTHING
+            ..NamedWeights::NOTHING
         }
         .in_order(),
     };
 
-    /// What ranked code best: names and paths count beside the body. `file_name` is what a
-    /// word in the name of the file is worth; it is set with the other weights of file names,
-    /// in `Weights` of `isolith-search`.
+    /// For code, chosen by evaluation: symbols and paths count in addition to the body.
+    /// `file_name` is the weight of the file name, which is defined with related weights in
+    /// `isolith_search::CodeWeights`.
     pub const fn code(file_name: f32) -> Self {
-        let fields = Named {
+        let fields = NamedWeights {
             body: FieldWeight::new(1.0, 0.5),
             symbols: FieldWeight::new(1.0, 0.0),
             stem: FieldWeight::new(file_name, 0.0),
@@ -87,7 +87,7 @@ impl Weights {
 }
 
 impl FieldWeight {
-    /// Leaves the field out.
+    /// Ignores the field.
     pub const NOTHING: Self = Self::new(0.0, 0.0);
 
     const fn new(weight: f32, b: f32) -> Self {
@@ -100,15 +100,14 @@ impl FieldWeight {
 }
 
 /// The weights of all fields, by name.
-struct Named {
+struct NamedWeights {
     body: FieldWeight,
     symbols: FieldWeight,
-    /// Of the file's name.
     stem: FieldWeight,
     folders: FieldWeight,
 }
 
-impl Named {
+impl NamedWeights {
     const NOTHING: Self = Self {
         body: FieldWeight::NOTHING,
         symbols: FieldWeight::NOTHING,
@@ -126,48 +125,47 @@ impl Named {
     }
 }
 
-/// Counts that scores are relative to. They add up over base, delta and tail; nothing
-/// is lost in between.
+/// Collection statistics for scoring a query. Those of base, delta and tail can be added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Terms in each field of all records.
+    /// Number of terms in each field, over all records.
     pub tokens: PerField<u64>,
-    /// For each term of the query: records that have it in each field.
-    pub having: Vec<PerField<u64>>,
+    /// For each term of the query, the number of records that contain it in each field.
+    pub doc_freqs: Vec<PerField<u64>>,
 }
 
 impl Statistics {
-    /// Of nothing, for a query.
+    /// The statistics of no records.
     pub fn none(keywords: &Keywords) -> Self {
         Self {
             records: 0,
             tokens: PerField::default(),
-            having: vec![PerField::default(); keywords.terms.len()],
+            doc_freqs: vec![PerField::default(); keywords.terms.len()],
         }
     }
 
-    /// Adds what another part counted for the same query.
+    /// Adds the statistics of other records for the same query.
     pub fn add(&mut self, other: &Self) {
         self.records += other.records;
         add_fields(&mut self.tokens, other.tokens);
-        for (own, other) in self.having.iter_mut().zip(&other.having) {
+        for (own, other) in self.doc_freqs.iter_mut().zip(&other.doc_freqs) {
             add_fields(own, *other);
         }
     }
 
-    /// Adds one record of the tail.
+    /// Adds one record.
     pub fn add_record(&mut self, keywords: &Keywords, counts: &TermCounts) {
         self.records += 1;
         add_fields(&mut self.tokens, counts.lengths().map(u64::from));
-        for (having, term) in self.having.iter_mut().zip(&keywords.terms) {
-            add_fields(having, counts.get(term).map(|count| u64::from(count > 0)));
+        for (doc_freq, term) in self.doc_freqs.iter_mut().zip(&keywords.terms) {
+            add_fields(doc_freq, counts.get(term).map(|count| u64::from(count > 0)));
         }
     }
 }
 
-/// How many terms some of `all` records have, if their lengths are what they are on average.
+/// Estimates the number of terms in `some` of `all` records, assuming average lengths.
 pub fn tokens_among(tokens: PerField<u64>, some: u64, all: u64) -> PerField<u64> {
     let share = some as f64 / all.max(1) as f64;
     tokens.map(|tokens| (tokens as f64 * share) as u64)
@@ -179,16 +177,16 @@ fn add_fields(own: &mut PerField<u64>, other: PerField<u64>) {
     }
 }
 
-/// The formula, with all numbers of one query worked out.
+/// The scoring formula, with the constants of one query precomputed.
 #[derive(Debug, Clone)]
 pub struct Ranking {
     keywords: Keywords,
-    /// For each term, idf · (k1 + 1).
+    /// `idf · (k1 + 1)` of each term.
     gains: Vec<f32>,
     fields: PerField<FieldScale>,
 }
 
-/// What one occurrence in a field adds to `x`, by the rounded length of the field.
+/// How much one occurrence in a field adds to `x`, by the rounded length of the field.
 #[derive(Debug, Clone)]
 pub(super) struct FieldScale {
     by_length: Box<[f32; 256]>,
@@ -197,37 +195,36 @@ pub(super) struct FieldScale {
 }
 
 impl Ranking {
-    /// Works the numbers out.
+    /// Precomputes the constants.
     pub fn new(keywords: &Keywords, statistics: &Statistics) -> Self {
-        let Weights { k1, fields } = keywords.weights;
-        let gain = |having: &PerField<u64>| {
-            // A record that has the term in two fields is one record: the most frequent
-            // field is the best guess that can be added up.
-            let weighted = having.iter().zip(&fields).filter(|(_, field)| field.weight > 0.0);
-            let records = weighted.map(|(having, _)| *having).max().unwrap_or(0);
+        let Bm25Weights { k1, fields } = keywords.weights;
+        let gain = |doc_freq: &PerField<u64>| {
+            // Frequencies of fields cannot be added, because records that contain the term in
+            // two fields would count twice. The maximum is a close lower bound.
+            let weighted = doc_freq.iter().zip(&fields).filter(|(_, field)| field.weight > 0.0);
+            let records = weighted.map(|(doc_freq, _)| *doc_freq).max().unwrap_or(0);
             idf(statistics.records, records) * (k1 + 1.0)
         };
         Self {
             keywords: keywords.clone(),
-            gains: statistics.having.iter().map(gain).collect(),
+            gains: statistics.doc_freqs.iter().map(gain).collect(),
             fields: std::array::from_fn(|field| {
                 FieldScale::new(fields[field], statistics.records, statistics.tokens[field])
             }),
         }
     }
 
-    /// What was asked for.
+    /// The query.
     pub fn keywords(&self) -> &Keywords {
         &self.keywords
     }
 
-    /// The most that each term can add to a score, in the order of the keywords' terms: how
-    /// telling it is among the records that were counted.
+    /// The maximum that each term can add to a score, in the order of the query's terms.
     pub fn gains(&self) -> &[f32] {
         &self.gains
     }
 
-    /// The score of a record outside of segments. 0 if it has none of the terms.
+    /// The score of a record that is not in a segment; 0 if it contains none of the terms.
     pub fn score(&self, counts: &TermCounts) -> f32 {
         let lengths = counts.lengths().map(FieldNormReader::fieldnorm_to_id);
         let mut score = 0.0;
@@ -245,7 +242,7 @@ impl Ranking {
         score
     }
 
-    /// What a term adds to the score of a record.
+    /// How much a term adds to the score of a record.
     #[inline]
     pub(super) fn term(&self, term: usize, x: f32) -> f32 {
         self.gains.get(term).map_or(0.0, |gain| gain * (x / (self.keywords.weights.k1 + x)))
@@ -268,24 +265,24 @@ impl FieldScale {
         Self { by_length: Box::new(by_length), once: field.once, counts: field.weight > 0.0 }
     }
 
-    /// What so many occurrences in a field of that rounded length add to `x`.
+    /// How much `count` occurrences in a field of this rounded length add to `x`.
     #[inline]
     pub(super) fn occurrences(&self, count: u32, rounded_length: u8) -> f32 {
         let count = if self.once { count.min(1) } else { count };
         count as f32 * self.by_length[usize::from(rounded_length)]
     }
 
-    /// Whether the field is worth anything.
+    /// Whether the field has a weight.
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
 }
 
-/// How telling a term is, as in Lucene: never negative.
-fn idf(records: u64, having: u64) -> f32 {
-    let without = records.saturating_sub(having) as f64;
-    let having = having as f64;
-    (1.0 + (without + 0.5) / (having + 0.5)).ln() as f32
+/// Inverse document frequency, as in Lucene: never negative.
+fn idf(records: u64, doc_freq: u64) -> f32 {
+    let without = records.saturating_sub(doc_freq) as f64;
+    let doc_freq = doc_freq as f64;
+    (1.0 + (without + 0.5) / (doc_freq + 0.5)).ln() as f32
 }
 
 #[cfg(test)]
@@ -305,12 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn the_body_alone_is_bm25() {
+    fn scores_of_the_body_are_bm25() {
         let records = documents(&["cat cat dog", "dog bird", "bird bird bird fish ant"]);
         let keywords = Keywords::of(Analyzer::Prose, "cat dog", 2.0);
         let ranking = Ranking::new(&keywords, &statistics(&keywords, &records));
-        let bm25 = |tf: f64, length: f64, having: f64| {
-            let idf = (1.0 + (3.0 - having + 0.5) / (having + 0.5)).ln();
+        let bm25 = |tf: f64, length: f64, doc_freq: f64| {
+            let idf = (1.0 + (3.0 - doc_freq + 0.5) / (doc_freq + 0.5)).ln();
             idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / (10.0 / 3.0)))
         };
         for (record, expected) in records.iter().zip([
@@ -324,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_paths_count_in_code() {
+    fn symbols_and_paths_count_in_code() {
         let fields = TextFields {
             body: "open close open",
             symbols: "open",
@@ -341,25 +338,25 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_finite_whatever_is_counted() {
+    fn scores_are_finite_for_inconsistent_statistics() {
         let keywords = Keywords::of(Analyzer::Code, "cat dog", 2.0);
         let record = TermCounts::of(Analyzer::Code, &TextFields::body("cat"));
         let mut odd = Statistics::none(&keywords);
         assert!(Ranking::new(&keywords, &odd).score(&record).is_finite());
-        odd.having[0] = [u64::MAX; 4];
+        odd.doc_freqs[0] = [u64::MAX; 4];
         odd.tokens = [u64::MAX; 4];
         assert!(Ranking::new(&keywords, &odd).score(&record) >= 0.0);
-        odd.having.clear();
+        odd.doc_freqs.clear();
         assert_eq!(Ranking::new(&keywords, &odd).score(&record), 0.0);
     }
 
     #[test]
-    fn parts_add_up() {
+    fn statistics_of_parts_add_up() {
         let records = documents(&["cat cat dog", "dog bird", "cat"]);
         let keywords = Keywords::of(Analyzer::Prose, "cat bird", 2.0);
         let mut sum = statistics(&keywords, &records[..1]);
         sum.add(&statistics(&keywords, &records[1..]));
         assert_eq!(sum, statistics(&keywords, &records));
-        assert_eq!(sum.having, [[2, 0, 0, 0], [1, 0, 0, 0]]);
+        assert_eq!(sum.doc_freqs, [[2, 0, 0, 0], [1, 0, 0, 0]]);
     }
 }

@@ -1,8 +1,8 @@
-//! Finding the records that fit keywords best.
+//! Finds the best matching records of a text segment.
 //!
-//! Postings are read window by window of positions, term by term, field by field, which
-//! keeps sums in one order and their memory in the cache. All postings of the query are
-//! read, unless so few positions are allowed that looking those up is quicker.
+//! Postings are read in windows of positions, by term and field, so that sums have a fixed order
+//! and stay in the cache. All postings of the query are read, unless so few positions are allowed
+//! that it is faster to look these up.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,57 +17,57 @@ use super::segment::TextSegment;
 use crate::bits::ones;
 use crate::{Bits, SegmentError};
 
-/// Positions that are scored at once.
+/// Number of positions that are scored together.
 const WINDOW: usize = 4096;
 const WORDS: usize = WINDOW / 64;
-/// Looking a position up costs as much as reading this many postings on.
-const LOOK_UP: usize = 6;
+/// Cost of looking up a position, in postings read sequentially.
+const LOOKUP_COST: usize = 6;
 
-/// A record that fits keywords.
+/// A record that matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TextCandidate {
-    /// Its row.
+    /// The record's row.
     pub row: u64,
-    /// The change number of this version of it.
+    /// The change number, which identifies the version of the record.
     pub change: u64,
-    /// How well it fits: more is better.
+    /// The score; higher is better.
     pub score: f32,
 }
 
 impl TextSegment {
-    /// The `want` records that fit best, the best first, and by row where they fit
-    /// equally well. Only positions in `allowed`, if it is given, and none in `dead`.
+    /// The `limit` best records, by score and then by row. Only positions in `allowed`, if given,
+    /// and not in `dead`.
     ///
     /// # Errors
     /// If the index cannot be read.
     pub fn search(
         &self,
         ranking: &Ranking,
-        want: usize,
+        limit: usize,
         allowed: Option<&Bits>,
         dead: Option<&Bits>,
     ) -> Result<Vec<TextCandidate>, SegmentError> {
         let mut terms = self.cursors(ranking)?;
-        let mut best = Best::new(want.min(self.len()));
-        if best.limit > 0 && !terms.is_empty() {
+        let mut top = TopScores::new(limit.min(self.len()));
+        if top.limit > 0 && !terms.is_empty() {
             let postings: usize =
                 terms.iter().flat_map(|term| &term.cursors).map(Cursor::len).sum();
             let cursors: usize = terms.iter().map(|term| term.cursors.len()).sum();
             match allowed {
-                Some(allowed) if allowed.count() * cursors * LOOK_UP < postings => {
-                    look_up(&mut terms, ranking, allowed, dead, &mut best);
+                Some(allowed) if allowed.count() * cursors * LOOKUP_COST < postings => {
+                    look_up(&mut terms, ranking, allowed, dead, &mut top);
                 }
-                _ => scan(&mut terms, ranking, allowed, dead, &mut best),
+                _ => scan(&mut terms, ranking, allowed, dead, &mut top),
             }
         }
         let (rows, changes) = (self.rows()?, self.changes()?);
-        let beyond = || self.unreadable("it names a position beyond its rows");
+        let out_of_range = || self.unreadable("a posting's position is out of range");
         let candidate = |(position, score)| {
-            let row = rows.get(position).ok_or_else(beyond)?;
-            let change = changes.get(position).ok_or_else(beyond)?;
+            let row = rows.get(position).ok_or_else(out_of_range)?;
+            let change = changes.get(position).ok_or_else(out_of_range)?;
             Ok(TextCandidate { row, change, score })
         };
-        best.into_sorted().map(candidate).collect()
+        top.into_sorted().map(candidate).collect()
     }
 
     fn cursors<'a>(&'a self, ranking: &'a Ranking) -> Result<Vec<TermCursors<'a>>, SegmentError> {
@@ -95,7 +95,7 @@ impl TextSegment {
     }
 }
 
-/// The postings of a term in each field that has it.
+/// The postings of a term, for each field that contains it.
 struct TermCursors<'a> {
     term: usize,
     cursors: Vec<Cursor<'a>>,
@@ -113,12 +113,11 @@ impl Cursor<'_> {
         self.postings.doc_freq() as usize
     }
 
-    /// The current position.
     fn position(&self) -> DocId {
         self.postings.docs().get(self.at).copied().unwrap_or(TERMINATED)
     }
 
-    /// Calls `take` for each position below `end`, with what it adds to `x`.
+    /// Calls `take` for each position below `end`, with the amount that it adds to `x`.
     fn take_below(&mut self, end: DocId, mut take: impl FnMut(DocId, f32)) {
         loop {
             let (docs, counts) = (self.postings.docs(), self.postings.freqs());
@@ -138,7 +137,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// What a position adds to `x`. Positions must ascend from call to call.
+    /// The amount that a position adds to `x`. Calls must be in ascending order of positions.
     fn look_up(&mut self, position: DocId) -> Option<f32> {
         if self.position() < position {
             self.at = self.postings.seek(position);
@@ -156,7 +155,7 @@ fn scan(
     ranking: &Ranking,
     allowed: Option<&Bits>,
     dead: Option<&Bits>,
-    best: &mut Best,
+    top: &mut TopScores,
 ) {
     let mut window = Window::new();
     loop {
@@ -168,17 +167,17 @@ fn scan(
         for term in terms.iter_mut() {
             window.add(term, ranking);
         }
-        window.offer(allowed, dead, best);
+        window.offer(allowed, dead, top);
     }
 }
 
-/// Looks up the few positions that are allowed.
+/// Looks up the allowed positions.
 fn look_up(
     terms: &mut [TermCursors<'_>],
     ranking: &Ranking,
     allowed: &Bits,
     dead: Option<&Bits>,
-    best: &mut Best,
+    top: &mut TopScores,
 ) {
     for position in allowed.iter().filter(|at| !dead.is_some_and(|dead| dead.contains(*at))) {
         let Ok(doc) = DocId::try_from(position) else {
@@ -197,17 +196,17 @@ fn look_up(
             }
         }
         if let Some(score) = score {
-            best.offer(position, score);
+            top.offer(position, score);
         }
     }
 }
 
-/// The sums of some positions.
+/// The scores of [`WINDOW`] consecutive positions.
 struct Window {
     start: usize,
     x: Box<[f32; WINDOW]>,
     scores: Box<[f32; WINDOW]>,
-    /// Positions with a score.
+    /// Which positions have a score.
     scored: [u64; WORDS],
 }
 
@@ -251,15 +250,15 @@ impl Window {
         }
     }
 
-    /// Hands the scores on and starts anew.
-    fn offer(&mut self, allowed: Option<&Bits>, dead: Option<&Bits>, best: &mut Best) {
+    /// Passes the scores to `top` and resets them.
+    fn offer(&mut self, allowed: Option<&Bits>, dead: Option<&Bits>, top: &mut TopScores) {
         for (word, scored) in self.scored.iter_mut().enumerate() {
             let all = self.start / 64 + word;
             let shown = *scored
                 & allowed.map_or(u64::MAX, |allowed| allowed.word(all))
                 & !dead.map_or(0, |dead| dead.word(all));
             for bit in ones(shown) {
-                best.offer(64 * all + bit, self.scores[64 * word + bit]);
+                top.offer(64 * all + bit, self.scores[64 * word + bit]);
             }
             for bit in ones(*scored) {
                 self.scores[64 * word + bit] = 0.0;
@@ -269,16 +268,16 @@ impl Window {
     }
 }
 
-/// The best so far. Positions are offered in ascending order.
-struct Best {
+/// The best scores so far. Positions must be offered in ascending order.
+struct TopScores {
     limit: usize,
-    /// The worst on top. Scores are never negative, so their bits are in their order.
+    /// A min-heap. Scores are never negative, so their bits sort like their values.
     heap: BinaryHeap<Reverse<(u32, Reverse<usize>)>>,
-    /// What a further one must exceed.
+    /// Scores must exceed this to be inserted.
     floor: f32,
 }
 
-impl Best {
+impl TopScores {
     fn new(limit: usize) -> Self {
         Self { limit, heap: BinaryHeap::with_capacity(limit.min(4096)), floor: -1.0 }
     }
@@ -286,11 +285,11 @@ impl Best {
     #[inline]
     fn offer(&mut self, position: usize, score: f32) {
         if score > self.floor {
-            self.take(position, score);
+            self.insert(position, score);
         }
     }
 
-    fn take(&mut self, position: usize, score: f32) {
+    fn insert(&mut self, position: usize, score: f32) {
         let entry = Reverse((score.to_bits(), Reverse(position)));
         if self.heap.len() < self.limit {
             self.heap.push(entry);

@@ -1,4 +1,4 @@
-//! Opening a text segment, and what it counts.
+//! Opens text segments; statistics and lookups.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,86 +14,82 @@ use tantivy::schema::IndexRecordOption;
 use super::directory::SegmentDirectory;
 use super::fields::PerField;
 use super::index::{fields, schema, settings};
-use super::parameters::{Column, LAYOUT, Parameters, section};
+use super::parameters::{Column, LAYOUT, TextParameters, section};
 use super::ranking::{Keywords, Statistics, tokens_among};
-use crate::{Bits, Container, Kind, SegmentError};
+use crate::{Bits, Container, SegmentError, SegmentKind};
 
-/// A text segment that is open for reading. It may be shared between threads.
+/// An open text segment.
 pub struct TextSegment {
     container: Arc<Container>,
-    parameters: Parameters,
-    /// None if there are no rows.
+    parameters: TextParameters,
+    /// `None` if there are no rows.
     index: Option<PerField<FieldIndex>>,
 }
 
-/// The terms of one field.
+/// The inverted index of one field.
 pub(super) struct FieldIndex {
     pub(super) terms: Arc<InvertedIndexReader>,
     pub(super) lengths: FieldNormReader,
 }
 
 impl TextSegment {
-    /// Opens a segment and checks all of it. `expected_checksum` is the truth's.
+    /// Opens a segment and verifies all of it. `expected_checksum` is the one recorded in the
+    /// database.
     ///
     /// # Errors
-    /// If the file cannot be mapped, is damaged, or is another one.
+    /// If the file cannot be mapped, is damaged, or has another checksum.
     pub fn open(
         path: &Path,
         expected_checksum: Option<u32>,
         token: InWorker,
     ) -> Result<Self, SegmentError> {
-        let container = Arc::new(Container::open(path, Kind::Text, expected_checksum, token)?);
+        let container =
+            Arc::new(Container::open(path, SegmentKind::Text, expected_checksum, token)?);
         if container.version() != LAYOUT {
             let (found, known) = (container.version(), LAYOUT);
-            return Err(SegmentError::Version { path: path.into(), found, known });
+            return Err(SegmentError::UnsupportedVersion { path: path.into(), found, known });
         }
         container.verify()?;
         let bytes = container.bytes(container.section(section::PARAMETERS)?)?;
-        let parameters = Parameters::decode(bytes)
-            .ok_or_else(|| container.damaged("its parameters make no sense"))?;
+        let parameters =
+            TextParameters::decode(bytes).ok_or_else(|| container.damaged("invalid parameters"))?;
         for name in [section::ROWS, section::CHANGES] {
             let expected = parameters.rows.checked_mul(size_of::<u64>() as u64);
             if expected != Some(container.section(name)?.len() as u64) {
-                return Err(container.damaged(format!("its {name} are not as many as its rows")));
+                return Err(container.damaged(format!("section {name:?} has the wrong length")));
             }
         }
         let index = open_index(&container, parameters)?;
         Ok(Self { container, parameters, index })
     }
 
-    /// How many records it has.
+    /// The number of records.
     pub fn len(&self) -> usize {
-        // There are as many rows as the file has room for, so they fit.
+        // The section of rows has this many entries, so the number fits into a usize.
         self.parameters.rows as usize
     }
 
-    /// Whether it has none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.parameters.rows == 0
     }
 
-    /// How its texts became terms.
+    /// The analyzer that its texts were tokenized with.
     pub fn analyzer(&self) -> Analyzer {
         self.parameters.analyzer
     }
 
-    /// What the truth knows it by.
+    /// The checksum that identifies the segment in the database.
     pub fn checksum(&self) -> u32 {
         self.container.checksum()
     }
 
-    /// Checks all of it again.
-    ///
-    /// # Errors
-    /// If it is not as it was written.
+    /// Verifies the whole file again. Fails if it is damaged.
     pub fn verify(&self) -> Result<(), SegmentError> {
         self.container.verify()
     }
 
-    /// What scores of a query are relative to, as far as this segment is concerned.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
+    /// The segment's statistics for a query. Fails if the index cannot be read.
     pub fn statistics(&self, keywords: &Keywords) -> Result<Statistics, SegmentError> {
         let mut statistics = Statistics::none(keywords);
         let Some(index) = &self.index else {
@@ -102,19 +98,16 @@ impl TextSegment {
         statistics.records = self.parameters.rows;
         for (field, part) in index.iter().enumerate() {
             statistics.tokens[field] = part.terms.total_num_tokens();
-            for (having, term) in statistics.having.iter_mut().zip(&keywords.terms) {
+            for (doc_freq, term) in statistics.doc_freqs.iter_mut().zip(&keywords.terms) {
                 let info = self.find(field, part, term)?;
-                having[field] = info.map_or(0, |info| u64::from(info.doc_freq));
+                doc_freq[field] = info.map_or(0, |info| u64::from(info.doc_freq));
             }
         }
         Ok(statistics)
     }
 
-    /// The same for the records at some positions alone, as if there were no others. Their
-    /// lengths are taken to be what they are on average.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
+    /// As [`statistics`](Self::statistics), for the records at `positions` only. They are assumed
+    /// to have the average length. Fails if the index cannot be read.
     pub fn statistics_among(
         &self,
         keywords: &Keywords,
@@ -128,9 +121,9 @@ impl TextSegment {
         let tokens = index.each_ref().map(|part| part.terms.total_num_tokens());
         statistics.tokens = tokens_among(tokens, statistics.records, self.len() as u64);
         for (field, part) in index.iter().enumerate() {
-            for (having, term) in statistics.having.iter_mut().zip(&keywords.terms) {
+            for (doc_freq, term) in statistics.doc_freqs.iter_mut().zip(&keywords.terms) {
                 let Some(info) = self.find(field, part, term)? else { continue };
-                having[field] = self.count_among(part, &info, positions)?;
+                doc_freq[field] = self.count_among(part, &info, positions)?;
             }
         }
         Ok(statistics)
@@ -155,21 +148,15 @@ impl TextSegment {
         Ok(count)
     }
 
-    /// The position of a row, if it is here.
-    ///
-    /// # Errors
-    /// If the file is damaged.
+    /// The position of a row, if the segment contains it. Fails if the file is damaged.
     pub fn position_of(&self, row: u64) -> Result<Option<usize>, SegmentError> {
         let rows = self.rows()?;
         let position = rows.seek(0, row);
         Ok((rows.get(position) == Some(row)).then_some(position))
     }
 
-    /// Adds the positions of these rows, which must ascend, to a set. Rows that are
-    /// not here are left out.
-    ///
-    /// # Errors
-    /// If the file is damaged.
+    /// Adds the positions of rows to `bits`. Rows must ascend; those not in the segment are
+    /// ignored. Fails if the file is damaged.
     pub fn positions_of(&self, rows: &[u64], bits: &mut Bits) -> Result<(), SegmentError> {
         let column = self.rows()?;
         let mut position = 0;
@@ -182,11 +169,8 @@ impl TextSegment {
         Ok(())
     }
 
-    /// Adds the positions of these versions of records, row and change, to a set. Rows
-    /// must ascend. Other versions of the same rows are left out.
-    ///
-    /// # Errors
-    /// If the file is damaged.
+    /// Adds the positions of versions (row and change number) to `bits`. Rows must ascend; versions
+    /// not in the segment are ignored. Fails if the file is damaged.
     pub fn versions_of(
         &self,
         versions: &[(u64, u64)],
@@ -225,9 +209,8 @@ impl TextSegment {
         index.terms.get_term_info(&term).map_err(|error| self.unreadable(error))
     }
 
-    /// The bytes passed their checks, so an index that cannot be read was written wrong.
     pub(super) fn unreadable(&self, error: impl std::fmt::Display) -> SegmentError {
-        self.container.damaged(format!("its index cannot be read: {error}"))
+        self.container.damaged(format!("cannot read its index: {error}"))
     }
 
     fn column(&self, name: &str) -> Result<Column<'_>, SegmentError> {
@@ -246,13 +229,14 @@ impl std::fmt::Debug for TextSegment {
 
 fn open_index(
     container: &Arc<Container>,
-    parameters: Parameters,
+    parameters: TextParameters,
 ) -> Result<Option<PerField<FieldIndex>>, SegmentError> {
     if parameters.rows == 0 {
         return Ok(None);
     }
-    let damaged =
-        |error: &dyn std::fmt::Display| container.damaged(format!("its index is unsound: {error}"));
+    let damaged = |error: &dyn std::fmt::Display| {
+        container.damaged(format!("cannot open its index: {error}"))
+    };
     let records = u32::try_from(parameters.rows).map_err(|error| damaged(&error))?;
     let open = || {
         let directory = SegmentDirectory::new(Arc::clone(container));
@@ -269,7 +253,7 @@ fn open_index(
     };
     let parts: Vec<FieldIndex> = open().map_err(|error: tantivy::TantivyError| damaged(&error))?;
     if parts.iter().any(|part| part.lengths.num_docs() != records) {
-        return Err(container.damaged("its index has another number of rows"));
+        return Err(container.damaged("its index has a different number of rows"));
     }
-    parts.try_into().map(Some).map_err(|_| container.damaged("its index has other fields"))
+    parts.try_into().map(Some).map_err(|_| container.damaged("its index has different fields"))
 }

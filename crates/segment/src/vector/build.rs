@@ -1,29 +1,29 @@
 use isolate_types::InWorker;
 use isolith_types::Metric;
 
-use super::parameters::{MOST_DIMENSIONS, Parameters, RECORD_HEAD};
+use super::parameters::{MAX_DIMENSION, RECORD_HEAD, VectorParameters};
 use super::rotation::Rotation;
 use super::segment::LAYOUT;
 use crate::exact::{self, VectorProblem};
-use crate::kernel::{GROUP, Kernel};
+use crate::kernel::{CODES_PER_BLOCK, Kernel};
 use crate::storage::Storage;
-use crate::{ContainerWriter, Kind, Published, SegmentError};
+use crate::{ContainerWriter, PublishedSegment, SegmentError, SegmentKind};
 
-/// The centre is the mean of this many rows at most, and of this many bytes.
+/// The centroid is the mean of the first rows, up to these limits.
 const SAMPLE_ROWS: usize = 1024;
 const SAMPLE_BYTES: usize = 16 << 20;
 
-/// What the vectors of a segment are.
+/// Dimension and metric of a collection's vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorSpec {
-    /// How many components each has.
+    /// Number of components.
     pub dimension: u32,
-    /// How their distances are measured.
+    /// The distance metric.
     pub metric: Metric,
 }
 
-/// Builds a vector segment from rows in ascending order. Vectors go to the file as
-/// they come; what stays in memory is about 80 bytes for each row of 384 dimensions.
+/// Builds a vector segment from rows in ascending order. Vectors are written immediately; about
+/// 80 bytes per row of 384 dimensions stay in memory.
 #[derive(Debug)]
 pub struct VectorBuilder<'a> {
     writer: ContainerWriter<'a>,
@@ -33,7 +33,7 @@ pub struct VectorBuilder<'a> {
     last_row: Option<u64>,
     rows: Vec<u8>,
     changes: Vec<u8>,
-    /// The first vectors wait here until they have a centre.
+    /// The first vectors, until there are enough to compute the centroid.
     sample: Vec<f32>,
     encoder: Option<Encoder>,
     vector: Vec<f32>,
@@ -41,21 +41,21 @@ pub struct VectorBuilder<'a> {
 }
 
 impl<'a> VectorBuilder<'a> {
-    /// Starts a segment that is to have this name.
+    /// Starts a segment to be published as `name`.
     ///
     /// # Errors
-    /// If the dimension is none, or the file cannot be made.
+    /// If the dimension is out of range, or the file cannot be created.
     pub fn create(
         storage: &'a dyn Storage,
         name: &str,
         spec: VectorSpec,
         _token: InWorker,
     ) -> Result<Self, SegmentError> {
-        if !(1..=MOST_DIMENSIONS).contains(&(spec.dimension as usize)) {
-            let problem = format!("{} is not a dimension", spec.dimension);
-            return Err(SegmentError::refused("build", storage.path(name), problem));
+        if !(1..=MAX_DIMENSION).contains(&(spec.dimension as usize)) {
+            let problem = format!("dimension {} is out of range", spec.dimension);
+            return Err(SegmentError::invalid("build", storage.path(name), problem));
         }
-        let mut writer = ContainerWriter::create(storage, name, Kind::Vector, LAYOUT)?;
+        let mut writer = ContainerWriter::create(storage, name, SegmentKind::Vector, LAYOUT)?;
         writer.begin_section("vectors")?;
         Ok(Self {
             writer,
@@ -72,11 +72,11 @@ impl<'a> VectorBuilder<'a> {
         })
     }
 
-    /// Appends a row, which must be higher than the one before.
+    /// Adds a row. Rows must be in ascending order.
     ///
     /// # Errors
-    /// If it is not, if the vector is none, or writing fails. After a refusal the build
-    /// can go on with the next row.
+    /// If the row is out of order, the vector is not valid, or writing fails. After
+    /// [`SegmentError::Invalid`] the build can continue with the next row.
     pub fn push(&mut self, row: u64, change: u64, vector: &[f32]) -> Result<(), SegmentError> {
         self.vector.clear();
         self.vector.extend_from_slice(vector);
@@ -84,23 +84,17 @@ impl<'a> VectorBuilder<'a> {
     }
 
     /// As [`push`](Self::push), with the vector in little-endian bytes.
-    ///
-    /// # Errors
-    /// As there.
     pub fn push_bytes(&mut self, row: u64, change: u64, bytes: &[u8]) -> Result<(), SegmentError> {
         if !bytes.len().is_multiple_of(4) {
-            return Err(self.refused(row, "its bytes are not whole numbers"));
+            return Err(self.invalid(row, "length is not a multiple of 4 bytes"));
         }
         self.vector.clear();
         self.vector.extend(exact::floats(bytes));
         self.push_vector(row, change)
     }
 
-    /// Publishes the segment. Returns how many rows it has, too.
-    ///
-    /// # Errors
-    /// If it cannot be published.
-    pub fn finish(mut self) -> Result<(Published, u64), SegmentError> {
+    /// Publishes the segment. Also returns its number of rows.
+    pub fn finish(mut self) -> Result<(PublishedSegment, u64), SegmentError> {
         self.end_sample()?;
         let mut encoder = self.encoder.take().unwrap_or_else(|| {
             Encoder::new(self.spec, vec![0.0; self.spec.dimension as usize], self.kernel)
@@ -123,17 +117,17 @@ impl<'a> VectorBuilder<'a> {
     fn push_vector(&mut self, row: u64, change: u64) -> Result<(), SegmentError> {
         let (expected, found) = (self.spec.dimension as usize, self.vector.len());
         if found != expected {
-            return Err(self.refused(row, VectorProblem::Dimension { expected, found }));
+            return Err(self.invalid(row, VectorProblem::Dimension { expected, found }));
         }
         if self.last_row.is_some_and(|last| last >= row) {
-            return Err(self.refused(row, "it does not come after the row before"));
+            return Err(self.invalid(row, "rows are not in ascending order"));
         }
         if self.rows.len() / 8 >= u32::MAX as usize {
-            return Err(self.refused(row, "the segment is full"));
+            return Err(self.invalid(row, "the segment is full"));
         }
-        as_stored(&mut self.vector, self.spec.metric)
-            .map_err(|problem| self.refused(row, problem))?;
-        self.sum.add_stored(&self.vector);
+        normalize(&mut self.vector, self.spec.metric)
+            .map_err(|problem| self.invalid(row, problem))?;
+        self.sum.add_normalized(&self.vector);
         self.last_row = Some(row);
         self.rows.extend(row.to_le_bytes());
         self.changes.extend(change.to_le_bytes());
@@ -141,8 +135,8 @@ impl<'a> VectorBuilder<'a> {
             return self.writer.write(encoder.encode(&self.vector));
         }
         self.sample.extend_from_slice(&self.vector);
-        let enough = SAMPLE_ROWS * expected;
-        if self.sample.len() >= enough || 4 * self.sample.len() >= SAMPLE_BYTES {
+        let values = self.sample.len();
+        if values >= SAMPLE_ROWS * expected || 4 * values >= SAMPLE_BYTES {
             self.end_sample()?;
         }
         Ok(())
@@ -161,14 +155,14 @@ impl<'a> VectorBuilder<'a> {
             .try_for_each(|vector| self.writer.write(encoder.encode(vector)))
     }
 
-    fn refused(&self, row: u64, problem: impl ToString) -> SegmentError {
+    fn invalid(&self, row: u64, problem: impl ToString) -> SegmentError {
         let problem = format!("row {row}: {}", problem.to_string());
-        SegmentError::refused("build", self.name.as_str(), problem)
+        SegmentError::invalid("build", self.name.as_str(), problem)
     }
 }
 
-/// A vector as segments store it: of unit length for cosine.
-fn as_stored(vector: &mut [f32], metric: Metric) -> Result<(), VectorProblem> {
+/// Scales a vector to unit length if the metric is cosine.
+fn normalize(vector: &mut [f32], metric: Metric) -> Result<(), VectorProblem> {
     let length = exact::length(vector, metric)?;
     if metric == Metric::Cosine {
         let scale = length.recip();
@@ -177,8 +171,7 @@ fn as_stored(vector: &mut [f32], metric: Metric) -> Result<(), VectorProblem> {
     Ok(())
 }
 
-/// The sum that a segment of some vectors keeps; the same to the last bit if they are added
-/// in the order of their rows.
+/// The sum of vectors, as stored in segments: bit-identical if vectors are added in row order.
 #[derive(Debug)]
 pub struct VectorSum {
     metric: Metric,
@@ -187,7 +180,7 @@ pub struct VectorSum {
 }
 
 impl VectorSum {
-    /// Of no vectors yet.
+    /// The sum of no vectors.
     pub fn new(spec: VectorSpec) -> Self {
         let sum = vec![0.0; spec.dimension as usize];
         Self { metric: spec.metric, sum, vector: Vec::new() }
@@ -196,7 +189,7 @@ impl VectorSum {
     /// Adds a vector, in little-endian bytes.
     ///
     /// # Errors
-    /// If it is none of this dimension and metric.
+    /// If the vector is not valid for this dimension and metric.
     pub fn add_bytes(&mut self, bytes: &[u8]) -> Result<(), VectorProblem> {
         let (expected, found) = (self.sum.len(), bytes.len() / 4);
         if found != expected || !bytes.len().is_multiple_of(4) {
@@ -205,19 +198,19 @@ impl VectorSum {
         let mut vector = std::mem::take(&mut self.vector);
         vector.clear();
         vector.extend(exact::floats(bytes));
-        let added = as_stored(&mut vector, self.metric);
-        if added.is_ok() {
-            self.add_stored(&vector);
+        let normalized = normalize(&mut vector, self.metric);
+        if normalized.is_ok() {
+            self.add_normalized(&vector);
         }
         self.vector = vector;
-        added
+        normalized
     }
 
-    fn add_stored(&mut self, vector: &[f32]) {
+    fn add_normalized(&mut self, vector: &[f32]) {
         self.sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += f64::from(*x));
     }
 
-    /// The sum as a segment keeps it.
+    /// The sum, rounded to f32.
     pub fn total(&self) -> impl Iterator<Item = f32> {
         self.sum.iter().map(|x| *x as f32)
     }
@@ -235,46 +228,46 @@ fn mean(vectors: &[f32], dimension: usize) -> Vec<f32> {
 /// Turns vectors into records and codes.
 #[derive(Debug)]
 struct Encoder {
-    parameters: Parameters,
+    parameters: VectorParameters,
     rotation: Option<Rotation>,
     kernel: Kernel,
     codes: Vec<u8>,
     rows: usize,
-    /// The vector from the centre, padded to a whole code.
-    moved: Vec<f32>,
+    /// The vector minus the centroid, padded to the length of a code.
+    centered: Vec<f32>,
     signs: Vec<u8>,
     record: Vec<u8>,
 }
 
 impl Encoder {
-    fn new(spec: VectorSpec, centre: Vec<f32>, kernel: Kernel) -> Self {
-        let parameters = Parameters::new(spec.dimension as usize, spec.metric, centre);
+    fn new(spec: VectorSpec, centroid: Vec<f32>, kernel: Kernel) -> Self {
+        let parameters = VectorParameters::new(spec.dimension as usize, spec.metric, centroid);
         let bits = parameters.bits;
         Self {
             rotation: (bits > 0).then(|| Rotation::new(bits, parameters.seed, kernel)),
             kernel,
             codes: Vec::new(),
             rows: 0,
-            moved: Vec::new(),
+            centered: Vec::new(),
             signs: vec![0; bits / 8],
             record: vec![0; parameters.stride()],
             parameters,
         }
     }
 
-    /// Adds the vector's code to the codes and returns its record.
+    /// Appends the vector's code and returns its record.
     fn encode(&mut self, vector: &[f32]) -> &[u8] {
-        let centre = &self.parameters.centre;
-        self.moved.clear();
-        self.moved.extend(vector.iter().zip(centre).map(|(x, c)| x - c));
+        let centroid = &self.parameters.centroid;
+        self.centered.clear();
+        self.centered.extend(vector.iter().zip(centroid).map(|(x, c)| x - c));
         let addend = match self.parameters.metric {
-            Metric::L2 => self.kernel.dot(&self.moved, &self.moved) as f32,
-            _ => -self.kernel.dot(centre, vector) as f32,
+            Metric::L2 => self.kernel.dot(&self.centered, &self.centered) as f32,
+            _ => -self.kernel.dot(centroid, vector) as f32,
         };
-        let numbers = self.kernel.quantize(&self.moved, &mut self.record[RECORD_HEAD..]);
-        let head = [numbers.scale, numbers.residual, numbers.norm, addend];
-        for (place, value) in self.record.chunks_exact_mut(4).zip(head) {
-            place.copy_from_slice(&value.to_le_bytes());
+        let quantized = self.kernel.quantize(&self.centered, &mut self.record[RECORD_HEAD..]);
+        let head = [quantized.scale, quantized.residual, quantized.norm, addend];
+        for (bytes, value) in self.record.chunks_exact_mut(4).zip(head) {
+            bytes.copy_from_slice(&value.to_le_bytes());
         }
         self.add_code(addend);
         self.rows += 1;
@@ -283,22 +276,22 @@ impl Encoder {
 
     fn add_code(&mut self, addend: f32) {
         let Some(rotation) = &self.rotation else { return };
-        self.moved.resize(self.parameters.bits, 0.0);
-        rotation.apply(&mut self.moved);
-        let magnitudes = self.kernel.signs(&self.moved, &mut self.signs);
-        let square = self.kernel.dot(&self.moved, &self.moved);
+        self.centered.resize(self.parameters.bits, 0.0);
+        rotation.apply(&mut self.centered);
+        let magnitudes = self.kernel.signs(&self.centered, &mut self.signs);
+        let square = self.kernel.dot(&self.centered, &self.centered);
         let slope = if magnitudes > 0.0 { (square / magnitudes) as f32 } else { 0.0 };
 
-        let place = self.rows % GROUP;
-        if place == 0 {
+        let slot = self.rows % CODES_PER_BLOCK;
+        if slot == 0 {
             self.codes.resize(self.codes.len() + self.parameters.block(), 0);
         }
         let start = self.codes.len() - self.parameters.block();
-        let (bytes, factors) = self.codes[start..].split_at_mut(self.signs.len() * GROUP);
-        for (column, byte) in bytes.chunks_exact_mut(GROUP).zip(&self.signs) {
-            column[place] = *byte;
+        let (bytes, factors) = self.codes[start..].split_at_mut(self.signs.len() * CODES_PER_BLOCK);
+        for (column, byte) in bytes.chunks_exact_mut(CODES_PER_BLOCK).zip(&self.signs) {
+            column[slot] = *byte;
         }
-        factors[4 * place..][..4].copy_from_slice(&addend.to_le_bytes());
-        factors[4 * (GROUP + place)..][..4].copy_from_slice(&slope.to_le_bytes());
+        factors[4 * slot..][..4].copy_from_slice(&addend.to_le_bytes());
+        factors[4 * (CODES_PER_BLOCK + slot)..][..4].copy_from_slice(&slope.to_le_bytes());
     }
 }

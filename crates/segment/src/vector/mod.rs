@@ -1,5 +1,5 @@
-//! The vector segment: vectors as bytes with a bound on what that loses, and a bit for
-//! each dimension to find out quickly which of them are worth looking at.
+//! Vector segments: vectors quantized to bytes, with a bound on the error, and codes of one bit
+//! per dimension that quickly exclude most vectors.
 
 mod build;
 mod parameters;
@@ -14,6 +14,6 @@ mod shortlist;
 mod tests;
 
 pub use build::{VectorBuilder, VectorSpec, VectorSum};
-pub use query::Scratch;
-pub use search::Candidate;
+pub use query::SearchBuffers;
+pub use search::VectorCandidate;
 pub use segment::VectorSegment;

@@ -1,16 +1,16 @@
 use crate::kernel::Kernel;
 
-/// Steps of a rotation: front, end, front, end.
+/// Number of steps, which alternately transform the front and the end.
 const STEPS: usize = 4;
 
-/// A random orthogonal transform that costs n log n. After it, a vector's length is
-/// spread over all its components, so that their signs say as much as they can.
+/// A random orthogonal transform in O(n log n). It spreads a vector's length evenly over its
+/// components, so that their signs carry as much information as possible.
 #[derive(Debug, Clone)]
 pub(super) struct Rotation {
     bits: usize,
-    /// The largest power of two that fits.
-    mixed: usize,
-    /// Random signs for each step, with the transform's scale where it applies.
+    /// Number of components that a step transforms: the largest power of two that fits.
+    span: usize,
+    /// Random signs for each step, multiplied by the scale of the transform where it applies.
     factors: Vec<f32>,
     kernel: Kernel,
 }
@@ -18,34 +18,34 @@ pub(super) struct Rotation {
 impl Rotation {
     /// For vectors of `bits` components, at least 8.
     pub(super) fn new(bits: usize, seed: u64, kernel: Kernel) -> Self {
-        let mixed = 1 << bits.ilog2();
-        let scale = (mixed as f32).sqrt().recip();
+        let span = 1 << bits.ilog2();
+        let scale = (span as f32).sqrt().recip();
         let mut random = SplitMix(seed);
         let mut factors = Vec::with_capacity(STEPS * bits);
         for step in 0..STEPS {
-            let start = Self::start(step, bits, mixed);
+            let start = Self::start(step, bits, span);
             for at in 0..bits {
                 let sign = if random.next() >> 63 == 0 { 1.0 } else { -1.0 };
-                let within = (start..start + mixed).contains(&at);
+                let within = (start..start + span).contains(&at);
                 factors.push(if within { sign * scale } else { sign });
             }
         }
-        Self { bits, mixed, factors, kernel }
+        Self { bits, span, factors, kernel }
     }
 
     pub(super) fn apply(&self, values: &mut [f32]) {
         for (step, factors) in self.factors.chunks_exact(self.bits).enumerate() {
-            let start = Self::start(step, self.bits, self.mixed);
-            self.kernel.mix(values, factors, start, self.mixed);
+            let start = Self::start(step, self.bits, self.span);
+            self.kernel.walsh_hadamard(values, factors, start, self.span);
         }
     }
 
-    fn start(step: usize, bits: usize, mixed: usize) -> usize {
-        if step.is_multiple_of(2) { 0 } else { bits - mixed }
+    fn start(step: usize, bits: usize, span: usize) -> usize {
+        if step.is_multiple_of(2) { 0 } else { bits - span }
     }
 }
 
-/// A small generator; the format depends on its sequence.
+/// SplitMix64. Its sequence is part of the file format.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_and_products_are_kept_and_spread() {
+    fn preserves_products_and_spreads_lengths() {
         for bits in [32, 64, 96, 128, 384, 1536] {
             let rotation = Rotation::new(bits, 7, Kernel::detect());
             let mut one = vec![0.0; bits];
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sequence_of_the_format_is_fixed() {
+    fn random_sequence_is_fixed() {
         let mut random = SplitMix(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);

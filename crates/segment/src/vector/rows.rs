@@ -1,4 +1,4 @@
-/// Row numbers in ascending order, as they lie in the file.
+/// Row numbers of a segment, in ascending order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a>(&'a [[u8; 8]]);
 
@@ -11,7 +11,7 @@ impl<'a> Rows<'a> {
         u64::from_le_bytes(self.0[position])
     }
 
-    /// Where a row is, or where it would have to be inserted.
+    /// The position of a row, or where it would be inserted.
     pub(super) fn find(self, row: u64) -> Result<usize, usize> {
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else { return Err(0) };
         let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
@@ -21,13 +21,13 @@ impl<'a> Rows<'a> {
         if row > last {
             return Err(self.0.len());
         }
-        // Rows have few gaps, so that this is close.
+        // Rows have few gaps, so interpolation is close.
         let share = u128::from(row - first) * (self.0.len() as u128 - 1);
         let guess = (share / u128::from((last - first).max(1))) as usize;
         self.gallop(row, guess)
     }
 
-    /// Searches from a position on, in steps that double, in the direction of the row.
+    /// Galloping search, starting at `from`.
     fn gallop(self, row: u64, from: usize) -> Result<usize, usize> {
         let (mut low, mut high) = (from, from);
         let mut step = 1;
@@ -49,14 +49,13 @@ impl<'a> Rows<'a> {
             .map_err(|at| low + at)
     }
 
-    /// Calls `found` with the positions of those of these ascending rows that are here.
-    pub(super) fn merge(self, wanted: &[u64], mut found: impl FnMut(usize)) {
+    /// Calls `found` with the position of each of `rows` that exists. Faster if they ascend.
+    pub(super) fn find_all(self, rows: &[u64], mut found: impl FnMut(usize)) {
         let mut from = 0;
-        for row in wanted {
+        for row in rows {
             if from >= self.0.len() {
                 return;
             }
-            // Unsorted input costs a longer way, not a wrong answer.
             match self.gallop(*row, from) {
                 Ok(position) => {
                     found(position);
@@ -80,12 +79,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_row_is_found_and_no_other(
+        fn finds_exactly_the_existing_rows(
             rows in prop::collection::btree_set(0u64..2000, 0..300),
             wanted in prop::collection::vec(0u64..2100, 0..100),
             huge in any::<bool>(),
         ) {
-            // Huge gaps at both ends mislead the guess.
+            // Huge gaps at both ends mislead the interpolation.
             let mut rows: Vec<u64> = rows.into_iter().map(|row| row + 10).collect();
             if huge {
                 rows.insert(0, 1);
@@ -99,7 +98,7 @@ mod tests {
             let mut wanted = wanted;
             wanted.sort_unstable();
             let mut found = Vec::new();
-            table.merge(&wanted, |position| found.push(position));
+            table.find_all(&wanted, |position| found.push(position));
             let expected: Vec<usize> =
                 wanted.iter().filter_map(|row| rows.binary_search(row).ok()).collect();
             prop_assert_eq!(found, expected);

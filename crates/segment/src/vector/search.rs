@@ -1,116 +1,112 @@
-use super::query::{Numbers, Scratch};
+use super::query::{PreparedQuery, SearchBuffers};
 use super::segment::VectorSegment;
-use super::shortlist::{Entry, Shortlist};
+use super::shortlist::{Shortlist, ShortlistEntry};
 use crate::bits::ones;
-use crate::kernel::{GROUP, prefetch};
+use crate::kernel::{CODES_PER_BLOCK, prefetch};
 use crate::{Bits, SegmentError};
 
-/// Standard errors of a code's estimate that a position is given before it is passed
-/// over. Chosen by measurement: `examples/recall.rs`.
-const DOUBT: f64 = 2.5;
-/// Up to so many positions are all looked at.
-const FEW: usize = 4096;
-/// And up to such a part of the segment: reading the codes would cost as much.
-const PART: usize = 64;
-/// No more candidates come back for each that is wanted,
-const MOST_EACH: usize = 64;
-/// or these, if they are more.
-const MOST: usize = 4096;
-/// Records that are asked for ahead of their use.
-const AHEAD: usize = 16;
+/// Margin of the code filter, in standard errors. Chosen by measurement: `examples/recall.rs`.
+const SIGMAS: f64 = 2.5;
+/// Up to this many positions, all are compared without codes.
+const SCAN_ROWS: usize = 4096;
+/// Up to this fraction of the segment (1/64), too, because reading the codes would cost as much.
+const SCAN_FRACTION: usize = 64;
+/// Maximum number of candidates per requested result, but at least [`MIN_CANDIDATES`].
+const CANDIDATES_PER_RESULT: usize = 64;
+const MIN_CANDIDATES: usize = 4096;
+/// Number of records that are prefetched together.
+const PREFETCH_QUEUE: usize = 16;
 
-/// A position that may be among the best.
+/// A position that may be among the nearest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Candidate {
-    /// Where it is in the segment.
+pub struct VectorCandidate {
+    /// The position in the segment.
     pub position: usize,
-    /// Which row it is.
+    /// The record's row.
     pub row: u64,
-    /// Which version of it.
+    /// The change number, which identifies the version of the record.
     pub change: u64,
-    /// About how far it is.
+    /// The estimated distance.
     pub distance_estimate: f32,
-    /// The exact distance is not less.
+    /// Lower bound of the exact distance.
     pub distance_at_least: f32,
 }
 
 impl VectorSegment {
-    /// The positions that may be among the `want` nearest to a query, out of those that
-    /// are `allowed` and not `dead`, by the distance that they have at least.
+    /// The positions that may be among the `limit` nearest to a query, ordered by
+    /// `distance_at_least`. Only those in `allowed`, if given, and not in `dead`.
     ///
-    /// Who takes exact distances in this order can stop at the first candidate whose
-    /// `distance_at_least` is no less than the `want`-th best so far. In small or
-    /// strongly filtered sets every position is looked at, and the result is exact. In
-    /// others, codes choose what to look at, and miss less than one in a thousand.
+    /// A caller that computes exact distances in this order can stop at the first candidate whose
+    /// `distance_at_least` is not less than the `limit`-th best exact distance so far. In small or
+    /// strongly filtered sets every position is compared, and the result is exact. In others,
+    /// codes exclude most positions, and miss fewer than one result in a thousand.
     ///
-    /// At most 64 for each that is wanted come back, or 4,096 if that is more: where
-    /// even more cannot be told apart (many copies of one vector), the lowest rows.
+    /// Returns at most 64 candidates per requested result, or 4,096 if that is more. If even more
+    /// are indistinguishable (many copies of one vector), those with the lowest rows are returned.
     ///
     /// # Errors
-    /// If the query is no vector of this dimension, or the file is damaged.
+    /// If the query vector is not valid, or the file is damaged.
     pub fn search(
         &self,
         query: &[f32],
-        want: usize,
+        limit: usize,
         allowed: Option<&Bits>,
         dead: Option<&Bits>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<Candidate>, SegmentError> {
-        let live = Live { length: self.len(), allowed, dead };
-        let by_codes = self.kernel.has_fast_codes() && self.codes_pay(live, want);
-        self.search_by(by_codes, query, want, live, scratch)
+        buffers: &mut SearchBuffers,
+    ) -> Result<Vec<VectorCandidate>, SegmentError> {
+        let live = LivePositions { length: self.len(), allowed, dead };
+        let use_codes = self.kernel.has_fast_codes() && self.codes_pay_off(live, limit);
+        self.search_by(use_codes, query, limit, live, buffers)
     }
 
-    /// As [`search`](Self::search), looking at every position: the result is exact.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`search`](Self::search), but compares every position, so that the result is exact.
     pub fn search_all(
         &self,
         query: &[f32],
-        want: usize,
+        limit: usize,
         allowed: Option<&Bits>,
         dead: Option<&Bits>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<Candidate>, SegmentError> {
-        let live = Live { length: self.len(), allowed, dead };
-        self.search_by(false, query, want, live, scratch)
+        buffers: &mut SearchBuffers,
+    ) -> Result<Vec<VectorCandidate>, SegmentError> {
+        let live = LivePositions { length: self.len(), allowed, dead };
+        self.search_by(false, query, limit, live, buffers)
     }
 
     pub(super) fn search_by(
         &self,
-        by_codes: bool,
+        use_codes: bool,
         query: &[f32],
-        want: usize,
-        live: Live<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<Candidate>, SegmentError> {
-        let mut numbers =
-            Numbers::new(&self.parameters, query, self.kernel, scratch).map_err(|problem| {
-                SegmentError::refused("search", self.container.path(), format!("query: {problem}"))
-            })?;
-        if want == 0 {
+        limit: usize,
+        live: LivePositions<'_>,
+        buffers: &mut SearchBuffers,
+    ) -> Result<Vec<VectorCandidate>, SegmentError> {
+        let mut query = PreparedQuery::new(&self.parameters, query, self.kernel, buffers).map_err(
+            |problem| {
+                SegmentError::invalid("search", self.container.path(), format!("query: {problem}"))
+            },
+        )?;
+        if limit == 0 {
             return Ok(Vec::new());
         }
-        let rotation = self.rotation.as_ref().filter(|_| by_codes);
+        let rotation = self.rotation.as_ref().filter(|_| use_codes);
         if let Some(rotation) = rotation {
-            numbers.tabulate(rotation, self.parameters.bits, scratch);
+            query.tabulate(rotation, self.parameters.bits, buffers);
         }
         let mut scan = Scan {
             segment: self,
-            numbers,
-            components: &scratch.components,
-            shortlist: Shortlist::new(want),
-            queue: Vec::with_capacity(AHEAD + GROUP),
+            query,
+            components: &buffers.components,
+            shortlist: Shortlist::new(limit),
+            queue: Vec::with_capacity(PREFETCH_QUEUE + CODES_PER_BLOCK),
         };
         match rotation {
-            Some(_) => scan.codes(live, &scratch.tables)?,
-            None => scan.records(live)?,
+            Some(_) => scan.scan_codes(live, &buffers.tables)?,
+            None => scan.scan_records(live)?,
         }
         let mut entries = scan.shortlist.finish();
-        entries.truncate(MOST.max(want.saturating_mul(MOST_EACH)));
-        let candidate = |entry: &Entry| {
-            Ok(Candidate {
+        entries.truncate(MIN_CANDIDATES.max(limit.saturating_mul(CANDIDATES_PER_RESULT)));
+        let candidate = |entry: &ShortlistEntry| {
+            Ok(VectorCandidate {
                 position: entry.position,
                 row: self.row(entry.position)?,
                 change: self.change(entry.position)?,
@@ -121,24 +117,24 @@ impl VectorSegment {
         entries.iter().map(candidate).collect()
     }
 
-    fn codes_pay(&self, live: Live<'_>, want: usize) -> bool {
-        let looked_at = live.allowed.map_or(self.len(), Bits::count);
+    fn codes_pay_off(&self, live: LivePositions<'_>, limit: usize) -> bool {
+        let positions = live.allowed.map_or(self.len(), Bits::count);
         self.parameters.bits > 0
-            && looked_at > FEW.max(self.len() / PART)
-            && want.saturating_mul(100) < looked_at
+            && positions > SCAN_ROWS.max(self.len() / SCAN_FRACTION)
+            && limit.saturating_mul(100) < positions
     }
 }
 
-/// Which positions of a segment a search looks at.
+/// The positions that a search considers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Live<'a> {
+pub(super) struct LivePositions<'a> {
     pub(super) length: usize,
     pub(super) allowed: Option<&'a Bits>,
     pub(super) dead: Option<&'a Bits>,
 }
 
-impl<'a> Live<'a> {
-    /// The words of the set that are not empty, 64 positions each.
+impl<'a> LivePositions<'a> {
+    /// The non-zero words of the set, of 64 positions each.
     fn words(self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         (0..self.length.div_ceil(64))
             .map(move |at| (at, self.word(at)))
@@ -160,58 +156,57 @@ impl<'a> Live<'a> {
 
 struct Scan<'a> {
     segment: &'a VectorSegment,
-    numbers: Numbers,
+    query: PreparedQuery,
     components: &'a [i16],
     shortlist: Shortlist,
-    /// Positions whose records are on their way from memory.
+    /// Positions whose records are being prefetched.
     queue: Vec<usize>,
 }
 
 impl Scan<'_> {
-    /// Looks at every record.
-    fn records(&mut self, live: Live<'_>) -> Result<(), SegmentError> {
+    /// Compares every record.
+    fn scan_records(&mut self, live: LivePositions<'_>) -> Result<(), SegmentError> {
         for (at, word) in live.words() {
             if word.count_ones() < 16 {
                 self.enqueue(ones(word).map(|i| 64 * at + i))?;
                 continue;
             }
-            // This many of them come in the order of memory, which needs no hints.
+            // Records this dense are read sequentially, which needs no prefetching.
             let end = live.length.min(64 * at + 64);
             let bytes = self.segment.container.bytes(self.segment.records(64 * at..end))?;
             let stride = self.segment.parameters.stride();
             for i in ones(word) {
                 let record = &bytes[i * stride..(i + 1) * stride];
-                self.look(64 * at + i, record);
+                self.compare(64 * at + i, record);
             }
         }
-        self.empty_queue()
+        self.drain_queue()
     }
 
-    /// Looks at the records whose codes say that they may be near enough, given what
-    /// was found so far.
-    fn codes(&mut self, live: Live<'_>, tables: &[u8]) -> Result<(), SegmentError> {
+    /// Compares the records whose codes pass the filter for the nearest found so far.
+    fn scan_codes(&mut self, live: LivePositions<'_>, tables: &[u8]) -> Result<(), SegmentError> {
         let segment = self.segment;
         let block = segment.parameters.block();
-        let mut gate = self.numbers.gate(f64::INFINITY, DOUBT);
+        let mut filter = self.query.code_filter(f64::INFINITY, SIGMAS);
         for (at, word) in live.words() {
             for half in 0..2 {
-                let live = (word >> (GROUP * half)) as u32;
+                let live = (word >> (CODES_PER_BLOCK * half)) as u32;
                 if live == 0 {
                     continue;
                 }
                 let start = segment.codes.start + (2 * at + half) * block;
                 let bytes = segment.container.bytes(start..start + block)?;
-                // Processors do not look beyond a page by themselves.
+                // Hardware prefetchers stop at page boundaries.
                 prefetch(segment.container.unchecked(start + 2 * block..start + 3 * block));
-                let passed = segment.kernel.pass(bytes, tables, gate) & live;
+                let passed = segment.kernel.filter_codes(bytes, tables, filter) & live;
                 if passed != 0 {
-                    let first = 64 * at + GROUP * half;
+                    let first = 64 * at + CODES_PER_BLOCK * half;
                     self.enqueue(ones(passed.into()).map(|i| first + i))?;
-                    gate = self.numbers.gate(self.shortlist.limit(), DOUBT);
+                    filter = self.query.code_filter(self.shortlist.limit(), SIGMAS);
                 }
             }
         }
-        self.empty_queue()
+        self.drain_queue()
     }
 
     fn enqueue(&mut self, positions: impl Iterator<Item = usize>) -> Result<(), SegmentError> {
@@ -220,23 +215,23 @@ impl Scan<'_> {
             prefetch(self.segment.container.unchecked(range));
             self.queue.push(position);
         }
-        if self.queue.len() >= AHEAD { self.empty_queue() } else { Ok(()) }
+        if self.queue.len() >= PREFETCH_QUEUE { self.drain_queue() } else { Ok(()) }
     }
 
-    fn empty_queue(&mut self) -> Result<(), SegmentError> {
+    fn drain_queue(&mut self) -> Result<(), SegmentError> {
         let mut queue = std::mem::take(&mut self.queue);
         for position in queue.drain(..) {
             let range = self.segment.records(position..position + 1);
             let record = self.segment.container.bytes(range)?;
-            self.look(position, record);
+            self.compare(position, record);
         }
         self.queue = queue;
         Ok(())
     }
 
     #[inline]
-    fn look(&mut self, position: usize, record: &[u8]) {
-        let estimate = self.numbers.estimate(record, self.components, self.segment.kernel);
+    fn compare(&mut self, position: usize, record: &[u8]) {
+        let estimate = self.query.estimate(record, self.components, self.segment.kernel);
         self.shortlist.offer(position, estimate);
     }
 }

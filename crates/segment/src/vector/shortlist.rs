@@ -1,20 +1,20 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::query::Estimate;
+use super::query::DistanceEstimate;
 
-/// The positions that may still be among the best.
+/// The positions that may be among the `want` nearest.
 #[derive(Debug)]
 pub(super) struct Shortlist {
     want: usize,
-    /// The smallest distances that are certain to be reached, the largest on top.
+    /// The smallest upper bounds of distances, as a max-heap.
     certain: BinaryHeap<Distance>,
-    entries: Vec<Entry>,
+    entries: Vec<ShortlistEntry>,
     prune_at: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct ShortlistEntry {
     pub(super) position: usize,
     pub(super) estimate: f64,
     pub(super) at_least: f64,
@@ -25,7 +25,7 @@ impl Shortlist {
         Self { want, certain: BinaryHeap::new(), entries: Vec::new(), prune_at: 1024 }
     }
 
-    /// Whatever is certainly further away than this is not among the best.
+    /// Positions with a larger lower bound are not among the nearest.
     #[inline]
     pub(super) fn limit(&self) -> f64 {
         match self.certain.peek() {
@@ -35,14 +35,14 @@ impl Shortlist {
     }
 
     #[inline]
-    pub(super) fn offer(&mut self, position: usize, estimate: Estimate) {
+    pub(super) fn offer(&mut self, position: usize, estimate: DistanceEstimate) {
         let at_least = estimate.distance - estimate.error;
         if at_least <= self.limit() {
             self.accept(position, estimate, at_least);
         }
     }
 
-    fn accept(&mut self, position: usize, estimate: Estimate, at_least: f64) {
+    fn accept(&mut self, position: usize, estimate: DistanceEstimate, at_least: f64) {
         let at_most = estimate.distance + estimate.error;
         if self.certain.len() < self.want {
             self.certain.push(Distance(at_most));
@@ -50,15 +50,15 @@ impl Shortlist {
             self.certain.pop();
             self.certain.push(Distance(at_most));
         }
-        self.entries.push(Entry { position, estimate: estimate.distance, at_least });
+        self.entries.push(ShortlistEntry { position, estimate: estimate.distance, at_least });
         if self.entries.len() >= self.prune_at {
             self.prune();
             self.prune_at = 1024.max(2 * self.entries.len());
         }
     }
 
-    /// The entries, by the distance that they have at least, then by position.
-    pub(super) fn finish(mut self) -> Vec<Entry> {
+    /// The entries, by lower bound and then by position.
+    pub(super) fn finish(mut self) -> Vec<ShortlistEntry> {
         self.prune();
         self.entries.sort_unstable_by(|a, b| {
             a.at_least.total_cmp(&b.at_least).then(a.position.cmp(&b.position))

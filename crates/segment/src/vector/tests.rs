@@ -1,10 +1,10 @@
-//! All ways through a search, on all kernels, over the same vectors.
+//! Compares kernels and search strategies with each other.
 
 use isolate_types::InWorker;
 use isolith_types::Metric;
 
 use super::rotation::Rotation;
-use super::search::Live;
+use super::search::LivePositions;
 use super::segment::LAYOUT;
 use super::*;
 use crate::kernel::Kernel;
@@ -31,7 +31,7 @@ fn build(folder: &std::path::Path, name: &str, spec: VectorSpec, kernel: Kernel)
 }
 
 #[test]
-fn every_kernel_builds_and_finds_the_same() {
+fn all_kernels_give_the_same_results() {
     for dimension in [1, 2, 3, 7, 100, 384, 1536] {
         for metric in [Metric::Cosine, Metric::L2, Metric::Dot] {
             let folder = tempfile::tempdir().unwrap();
@@ -44,13 +44,13 @@ fn every_kernel_builds_and_finds_the_same() {
             let mut segment = VectorSegment::open(&path, None, InWorker::in_process()).unwrap();
             let (bits, seed) = (segment.parameters.bits, segment.parameters.seed);
             let query = vector(ROWS + 3, dimension as usize);
-            let live = Live { length: ROWS, allowed: None, dead: None };
+            let live = LivePositions { length: ROWS, allowed: None, dead: None };
             for by_codes in [false, true] {
                 let found = [Kernel::plain(), Kernel::detect()].map(|kernel| {
                     segment.kernel = kernel;
                     segment.rotation = (bits > 0).then(|| Rotation::new(bits, seed, kernel));
-                    let scratch = &mut Scratch::default();
-                    segment.search_by(by_codes, &query, 10, live, scratch).unwrap()
+                    let buffers = &mut SearchBuffers::default();
+                    segment.search_by(by_codes, &query, 10, live, buffers).unwrap()
                 });
                 assert_eq!(found[0], found[1], "{metric} {dimension} {by_codes}");
                 assert!(found[0].len() >= 10);
@@ -60,22 +60,22 @@ fn every_kernel_builds_and_finds_the_same() {
 }
 
 #[test]
-fn a_query_at_the_centre_has_distances_too() {
+fn finds_neighbors_of_the_centroid() {
     let folder = tempfile::tempdir().unwrap();
     let spec = VectorSpec { dimension: 64, metric: Metric::L2 };
     build(folder.path(), "one", spec, Kernel::detect());
     let path = folder.path().join("one");
     let segment = VectorSegment::open(&path, None, InWorker::in_process()).unwrap();
-    let centre = segment.parameters.centre.clone();
-    let live = Live { length: ROWS, allowed: None, dead: None };
-    let mut scratch = Scratch::default();
+    let centroid = segment.parameters.centroid.clone();
+    let live = LivePositions { length: ROWS, allowed: None, dead: None };
+    let mut buffers = SearchBuffers::default();
     let found = [false, true]
-        .map(|by_codes| segment.search_by(by_codes, &centre, 5, live, &mut scratch).unwrap());
+        .map(|by_codes| segment.search_by(by_codes, &centroid, 5, live, &mut buffers).unwrap());
     assert_eq!(found[0][..5], found[1][..5]);
 }
 
 #[test]
-fn the_sum_of_all_vectors_is_kept() {
+fn stores_the_sum_of_all_vectors() {
     let folder = tempfile::tempdir().unwrap();
     for metric in [Metric::Cosine, Metric::L2] {
         let name = metric.name();
@@ -97,7 +97,7 @@ fn the_sum_of_all_vectors_is_kept() {
 }
 
 #[test]
-fn files_without_a_sum_are_read_and_nonsense_is_noticed() {
+fn reads_files_without_a_sum_and_rejects_invalid_sums() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     build(
@@ -112,7 +112,8 @@ fn files_without_a_sum_are_read_and_nonsense_is_noticed() {
     let whole = open("whole");
     for (name, sum) in [("without", None), ("short", Some([0; 8]))] {
         let mut writer =
-            crate::ContainerWriter::create(&disk, name, crate::Kind::Vector, LAYOUT).unwrap();
+            crate::ContainerWriter::create(&disk, name, crate::SegmentKind::Vector, LAYOUT)
+                .unwrap();
         for (section, range) in whole.container.sections().filter(|(name, _)| *name != "sum") {
             writer.begin_section(section).unwrap();
             writer.write(whole.container.bytes(range).unwrap()).unwrap();

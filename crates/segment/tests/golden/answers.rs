@@ -1,39 +1,40 @@
-//! Today's code opens the golden files and gives the answers that they were built for.
+//! Searches in the golden files give the expected results.
 
 use isolate_types::InWorker;
 use isolith_graph::Direction;
-use isolith_segment::exact::Query;
+use isolith_segment::exact::ExactQuery;
 use isolith_segment::text::{Analyzer, Keywords, Ranking, TextSegment};
-use isolith_segment::{GraphSegment, Scratch, VectorSegment};
+use isolith_segment::{GraphSegment, SearchBuffers, VectorSegment};
 use isolith_types::Metric;
 
 use crate::golden;
-use crate::inputs::{Input, NODES, ROWS, numbers, vector};
+use crate::inputs::{Input, NODES, ROWS, row_and_change, vector};
 
 #[test]
-fn vectors_are_found() {
+fn vector_search() {
     for input in Input::ALL {
         let Input::Vector(metric, dimension) = input else { continue };
         let segment = VectorSegment::open(&golden(input).0, None, InWorker::in_process()).unwrap();
         segment.verify().unwrap();
         assert_eq!((segment.len(), segment.dimension()), (ROWS, dimension as usize));
         assert_eq!(segment.metric(), metric);
-        let asked = vector(1000, dimension);
-        let found = segment.search(&asked, ROWS, None, None, &mut Scratch::default()).unwrap();
+        let target = vector(1000, dimension);
+        let found =
+            segment.search(&target, ROWS, None, None, &mut SearchBuffers::default()).unwrap();
         assert_eq!(found.len(), ROWS);
-        let query = Query::new(metric, &asked).unwrap();
-        for one in found {
-            assert_eq!((one.row, one.change), numbers(one.position));
-            let distance = query.distance(&vector(one.position, dimension)).unwrap();
-            let allowed = if metric == Metric::Cosine { 0.01 } else { 0.2 };
-            assert!((one.distance_estimate - distance).abs() < allowed, "{input:?} {one:?}");
-            assert!(one.distance_at_least <= distance, "{input:?} {one:?}: {distance}");
+        let query = ExactQuery::new(metric, &target).unwrap();
+        for hit in found {
+            assert_eq!((hit.row, hit.change), row_and_change(hit.position));
+            let distance = query.distance(&vector(hit.position, dimension)).unwrap();
+            let tolerance = if metric == Metric::Cosine { 0.01 } else { 0.2 };
+            assert!((hit.distance_estimate - distance).abs() < tolerance, "{input:?} {hit:?}");
+            assert!(hit.distance_at_least <= distance, "{input:?} {hit:?}: {distance}");
         }
     }
 }
 
 #[test]
-fn words_are_found() {
+fn keyword_search() {
     type Answers<'a> = &'a [(&'a str, &'a [(u64, f32)])];
     let expected: [(Analyzer, Answers<'_>); 2] = [
         (
@@ -74,7 +75,7 @@ fn words_are_found() {
 }
 
 #[test]
-fn edges_are_found() {
+fn graph_traversal() {
     let path = golden(Input::Graph).0;
     let segment = GraphSegment::open(&path, None, InWorker::in_process()).unwrap();
     let adjacency = segment.adjacency();

@@ -1,17 +1,17 @@
-//! What golden segments are built from. It must never change: add an input instead.
+//! The inputs of the golden files. Never change one; add another instead.
 
 use std::path::Path;
 
 use isolate_types::InWorker;
 use isolith_graph::{CsrLists, Link};
-use isolith_segment::storage::lossy::Lossy;
+use isolith_segment::storage::lossy::LossyStorage;
 use isolith_segment::text::{Analyzer, TextBuilder, TextFields, TextSegment};
 use isolith_segment::{
     GraphSegment, SegmentError, VectorBuilder, VectorSegment, VectorSpec, write_graph,
 };
 use isolith_types::Metric;
 
-/// Rows of vector segments: more than one block of codes.
+/// Number of rows of vector segments: more than one block of codes.
 pub(crate) const ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,14 +50,14 @@ impl Input {
     }
 
     pub(crate) fn build(self) -> Vec<u8> {
-        let storage = Lossy::new();
+        let storage = LossyStorage::new();
         let token = InWorker::in_process();
         match self {
             Self::Vector(metric, dimension) => {
                 let spec = VectorSpec { dimension, metric };
                 let mut builder = VectorBuilder::create(&storage, "s", spec, token).unwrap();
                 for position in 0..ROWS {
-                    let (row, change) = numbers(position);
+                    let (row, change) = row_and_change(position);
                     builder.push(row, change, &vector(position, dimension)).unwrap();
                 }
                 builder.finish().unwrap();
@@ -67,7 +67,7 @@ impl Input {
                 let mut builder =
                     TextBuilder::create(&storage, scratch.path(), "s", analyzer, token).unwrap();
                 for (position, texts) in texts(analyzer).iter().enumerate() {
-                    let (row, change) = numbers(position);
+                    let (row, change) = row_and_change(position);
                     builder.push(row, change, texts).unwrap();
                 }
                 builder.finish().unwrap();
@@ -90,13 +90,12 @@ impl Input {
     }
 }
 
-/// Row and change number of a position.
-pub(crate) fn numbers(position: usize) -> (u64, u64) {
+pub(crate) fn row_and_change(position: usize) -> (u64, u64) {
     let row = 10 + 3 * position as u64;
     (row, row + 1000)
 }
 
-/// Numbers that every machine computes alike, some of them negative.
+/// A vector that every machine computes identically, with some negative components.
 pub(crate) fn vector(position: usize, dimension: u32) -> Vec<f32> {
     let component = |i: u32| {
         let mixed = (position as u32 * 70_001 + i + 1).wrapping_mul(2_654_435_761);
@@ -138,7 +137,7 @@ pub(crate) const EDGES: [(u32, u32, u32, i64); 5] =
 
 pub(crate) fn lists() -> [CsrLists; 2] {
     let link = |(from, kind, to, edge)| Link { from, kind, to, edge };
-    let mut turned = EDGES.map(|(from, kind, to, edge)| (to, kind, from, edge));
-    turned.sort_unstable();
-    [CsrLists::build(NODES.len(), EDGES.map(link)), CsrLists::build(NODES.len(), turned.map(link))]
+    let mut reversed = EDGES.map(|(from, kind, to, edge)| (to, kind, from, edge));
+    reversed.sort_unstable();
+    [EDGES, reversed].map(|edges| CsrLists::build(NODES.len(), edges.map(link)))
 }

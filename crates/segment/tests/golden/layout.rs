@@ -1,4 +1,4 @@
-//! The golden files, read as docs/format.md describes them, without the crate's own code.
+//! Parses the golden files as described in docs/format.md, without the code of this crate.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use isolith_segment::text::Analyzer;
 use isolith_types::Metric;
 
 use crate::golden;
-use crate::inputs::{EDGES, Input, NODES, ROWS, numbers, texts, vector};
+use crate::inputs::{EDGES, Input, NODES, ROWS, row_and_change, texts, vector};
 
 const BLOCK: usize = 65_536;
 
@@ -30,7 +30,7 @@ fn f32s(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|four| f32_at(four, 0)).collect()
 }
 
-/// The sections of a file, by name and in their order. Checks the container on the way.
+/// Checks the container. Returns the names of its sections in order, and their contents.
 fn sections(bytes: &[u8], kind: u32) -> (Vec<String>, BTreeMap<String, &[u8]>) {
     let (header, trailer) = (&bytes[..64], &bytes[bytes.len() - 64..]);
     assert_eq!(&header[..8], b"ISLTSEG\0");
@@ -80,8 +80,8 @@ fn vector_segments_have_the_documented_layout() {
         let (_, bytes) = golden(input);
         let (names, sections) = sections(&bytes, 1);
         assert_eq!(names, ["vectors", "rows", "changes", "codes", "parameters", "sum"]);
-        assert_eq!(sections["rows"], column((0..ROWS).map(|at| numbers(at).0)));
-        assert_eq!(sections["changes"], column((0..ROWS).map(|at| numbers(at).1)));
+        assert_eq!(sections["rows"], column((0..ROWS).map(|at| row_and_change(at).0)));
+        assert_eq!(sections["changes"], column((0..ROWS).map(|at| row_and_change(at).1)));
         let bits = if dimension < 64 { 0 } else { dimension.next_multiple_of(32) };
         let parameters = sections["parameters"];
         let metric_number = match metric {
@@ -93,34 +93,36 @@ fn vector_segments_have_the_documented_layout() {
         let words = [8, 12, 16, 20].map(|at| u32_at(parameters, at));
         assert_eq!(words, [dimension, metric_number, bits, 0]);
         let seed = u64_at(parameters, 24) as u64;
-        let centre = f32s(&parameters[32..]);
+        let centroid = f32s(&parameters[32..]);
         let stored: Vec<Vec<f32>> = (0..ROWS).map(|at| stored(metric, dimension, at)).collect();
         let sum = |i: usize| stored.iter().map(|vector| f64::from(vector[i])).sum::<f64>();
         for (i, total) in f32s(sections["sum"]).into_iter().enumerate() {
             assert!((f64::from(total) - sum(i)).abs() < 1e-4);
-            assert!((f64::from(centre[i]) - sum(i) / ROWS as f64).abs() < 1e-5);
+            assert!((f64::from(centroid[i]) - sum(i) / ROWS as f64).abs() < 1e-5);
         }
-        assert_eq!((centre.len(), sections["sum"].len()), (dimension as usize, 4 * centre.len()));
+        assert_eq!(centroid.len(), dimension as usize);
+        assert_eq!(sections["sum"].len(), 4 * centroid.len());
 
-        let stride = 16 + centre.len().next_multiple_of(16);
+        let stride = 16 + centroid.len().next_multiple_of(16);
         assert_eq!(sections["vectors"].len(), ROWS * stride);
         let block = bits as usize / 8 * 32 + 256;
         let blocks = if bits == 0 { 0 } else { ROWS.div_ceil(32) };
         assert_eq!(sections["codes"].len(), blocks * block);
         for (at, vector) in stored.iter().enumerate() {
             let record = &sections["vectors"][at * stride..][..stride];
-            check_record(record, metric, vector, &centre);
+            check_record(record, metric, vector, &centroid);
             if bits > 0 {
                 let codes = &sections["codes"][at / 32 * block..][..block];
-                let moved = vector.iter().zip(&centre).map(|(o, c)| f64::from(o - c)).collect();
-                check_code(codes, at % 32, &rotated(moved, bits as usize, seed));
+                let centered =
+                    vector.iter().zip(&centroid).map(|(o, c)| f64::from(o - c)).collect();
+                check_code(codes, at % 32, &rotated(centered, bits as usize, seed));
                 assert_eq!(f32_at(codes, block - 256 + 4 * (at % 32)), f32_at(record, 12));
             }
         }
     }
 }
 
-/// Of unit length for cosine.
+/// The vector, normalized for cosine.
 fn stored(metric: Metric, dimension: u32, position: usize) -> Vec<f32> {
     let vector = vector(position, dimension);
     let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
@@ -132,23 +134,23 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(x, y)| x * y).sum()
 }
 
-fn check_record(record: &[u8], metric: Metric, vector: &[f32], centre: &[f32]) {
+fn check_record(record: &[u8], metric: Metric, vector: &[f32], centroid: &[f32]) {
     let doubles = |numbers: &[f32]| numbers.iter().copied().map(f64::from).collect::<Vec<_>>();
-    let moved: Vec<f64> = vector.iter().zip(centre).map(|(o, c)| f64::from(o - c)).collect();
+    let centered: Vec<f64> = vector.iter().zip(centroid).map(|(o, c)| f64::from(o - c)).collect();
     let [scale, residual, norm, addend] = [0, 4, 8, 12].map(|at| f64::from(f32_at(record, at)));
-    let largest = moved.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let largest = centered.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     assert!((scale * 127.0 - largest).abs() < 1e-5);
     let components: Vec<f64> = record[16..].iter().map(|byte| f64::from(*byte as i8)).collect();
     assert!(components[vector.len()..].iter().all(|padding| *padding == 0.0));
-    let rest: Vec<f64> = moved.iter().zip(&components).map(|(v, q)| v - scale * q).collect();
+    let rest: Vec<f64> = centered.iter().zip(&components).map(|(v, q)| v - scale * q).collect();
     assert!(rest.iter().all(|rest| rest.abs() <= scale * 0.501));
-    for (stated, exact) in [(residual, dot(&rest, &rest)), (norm, dot(&moved, &moved))] {
+    for (stated, exact) in [(residual, dot(&rest, &rest)), (norm, dot(&centered, &centered))] {
         let exact = exact.sqrt();
         assert!((exact..exact * 1.00001 + 1e-5).contains(&stated), "{stated} {exact}");
     }
     let expected = match metric {
-        Metric::L2 => dot(&moved, &moved),
-        Metric::Cosine | Metric::Dot => -dot(&doubles(centre), &doubles(vector)),
+        Metric::L2 => dot(&centered, &centered),
+        Metric::Cosine | Metric::Dot => -dot(&doubles(centroid), &doubles(vector)),
     };
     assert!((addend - expected).abs() < 1e-5, "{addend} {expected}");
 }
@@ -186,12 +188,12 @@ fn transform(values: &mut [f64]) {
     values.iter_mut().zip(sums).for_each(|(value, sum)| *value = sum / scale);
 }
 
-fn check_code(block: &[u8], place: usize, rotated: &[f64]) {
+fn check_code(block: &[u8], slot: usize, rotated: &[f64]) {
     for (bit, value) in rotated.iter().enumerate().filter(|(_, value)| value.abs() > 1e-5) {
-        let byte = block[32 * (bit / 8) + place];
-        assert_eq!(byte >> (bit % 8) & 1 == 1, *value >= 0.0, "bit {bit} of {place}");
+        let byte = block[32 * (bit / 8) + slot];
+        assert_eq!(byte >> (bit % 8) & 1 == 1, *value >= 0.0, "bit {bit} of {slot}");
     }
-    let slope = f64::from(f32_at(block, block.len() - 128 + 4 * place));
+    let slope = f64::from(f32_at(block, block.len() - 128 + 4 * slot));
     let magnitudes: f64 = rotated.iter().map(|x| x.abs()).sum();
     assert!((slope - dot(rotated, rotated) / magnitudes).abs() < 1e-5);
 }
@@ -210,8 +212,8 @@ fn text_segments_have_the_documented_layout() {
         let parameters = sections["parameters"];
         assert_eq!((parameters.len(), u64_at(parameters, 0)), (16, rows));
         assert_eq!((u32_at(parameters, 8), u32_at(parameters, 12)), (number, 0));
-        assert_eq!(sections["rows"], column((0..rows).map(|at| numbers(at).0)));
-        assert_eq!(sections["changes"], column((0..rows).map(|at| numbers(at).1)));
+        assert_eq!(sections["rows"], column((0..rows).map(|at| row_and_change(at).0)));
+        assert_eq!(sections["changes"], column((0..rows).map(|at| row_and_change(at).1)));
     }
 }
 
@@ -221,13 +223,13 @@ fn graph_segments_have_the_documented_layout() {
     let (names, sections) = sections(&bytes, 3);
     let mut expected = vec!["nodes".to_owned()];
     let lists = ["offsets", "targets", "kinds", "edges"];
-    expected.extend(["out", "in"].iter().flat_map(|way| lists.map(|list| format!("{way}.{list}"))));
+    expected.extend(["out", "in"].iter().flat_map(|dir| lists.map(|list| format!("{dir}.{list}"))));
     assert_eq!(names, expected);
     assert_eq!(sections["nodes"], NODES.map(i64::to_le_bytes).as_flattened());
-    let turned = EDGES.map(|(from, kind, to, edge)| (to, kind, from, edge));
-    for (way, mut edges) in [("out", EDGES), ("in", turned)] {
+    let reversed = EDGES.map(|(from, kind, to, edge)| (to, kind, from, edge));
+    for (direction, mut edges) in [("out", EDGES), ("in", reversed)] {
         edges.sort_unstable();
-        let section = |list: &str| sections[&format!("{way}.{list}")];
+        let section = |list: &str| sections[&format!("{direction}.{list}")];
         let before = |node: u32| edges.iter().filter(|edge| edge.0 < node).count() as u32;
         let offsets: Vec<u8> =
             (0..=NODES.len() as u32).flat_map(|n| before(n).to_le_bytes()).collect();

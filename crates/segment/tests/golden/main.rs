@@ -1,9 +1,9 @@
-//! The bytes of segments, held against files that earlier builds wrote.
+//! Compares the bytes of segments with files written by earlier builds.
 //!
-//! `files/` has a small segment of every kind, built from the inputs in `inputs.rs`. Its name
-//! states the versions it was written with: `container-<n>.<kind>-<layout>.<input>.seg`. Segments
-//! of a version never change, because stores keep them across upgrades: whoever changes the
-//! bytes raises a version and adds new files.
+//! `files/` has a small segment of every kind, built from the inputs in `inputs.rs`. File names
+//! contain the versions: `container-<n>.<kind>-<layout>.<input>.seg`. The bytes of a version never
+//! change, because stores keep segments across upgrades: a change needs a new version and new
+//! files.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -30,8 +30,8 @@ fn name(input: Input, bytes: &[u8]) -> String {
     format!("container-{}.{}-{}.{}.seg", number(8), input.kind(), number(16), input.name())
 }
 
-/// The golden file that today's versions name, with its path. Blessing adds what is missing and
-/// overwrites nothing.
+/// The golden file of the current versions, with its path. Blessing adds missing files and
+/// overwrites none.
 fn golden(input: Input) -> (PathBuf, Vec<u8>) {
     static BLESSING: Mutex<()> = Mutex::new(());
     let built = input.build();
@@ -44,24 +44,24 @@ fn golden(input: Input) -> (PathBuf, Vec<u8>) {
         }
     }
     let bytes = std::fs::read(&path).unwrap_or_else(|_| {
-        panic!("there is no golden file {name}: if the version is new, add one with `{BLESS}`")
+        panic!("missing golden file {name}: if the version is new, add it with `{BLESS}`")
     });
     (path, bytes)
 }
 
 #[test]
-fn todays_code_writes_the_golden_bytes() {
+fn current_code_writes_the_golden_bytes() {
     for input in Input::ALL {
         let built = input.build();
         let (_, golden) = golden(input);
         let first = built.iter().zip(&golden).position(|(built, golden)| built != golden);
         assert!(
             built == golden,
-            "the bytes of {input:?} have changed ({} bytes, were {}; first difference at {first:?}), \
-             but not its version. Stores of users hold segments with this version. Raise `LAYOUT` \
-             of this kind (`vector/segment.rs`, `text/parameters.rs`, `graph.rs`) or `VERSION` of \
-             the container (`container/layout.rs`), describe the change in docs/format.md, and \
-             add new golden files with `{BLESS}`. The old ones stay.",
+            "the bytes of {input:?} have changed ({} bytes, were {}; first difference at \
+             {first:?}), but not its version. Users' stores contain segments of this version. \
+             Raise `LAYOUT` of this kind (`vector/segment.rs`, `text/parameters.rs`, `graph.rs`) \
+             or `VERSION` of the container (`container/layout.rs`), describe the change in \
+             docs/format.md, and add new golden files with `{BLESS}`. Keep the old ones.",
             built.len(),
             golden.len(),
         );
@@ -69,7 +69,7 @@ fn todays_code_writes_the_golden_bytes() {
 }
 
 #[test]
-fn the_same_input_gives_the_same_bytes_every_time() {
+fn builds_are_reproducible() {
     for input in Input::ALL {
         assert!(input.build() == input.build(), "{input:?}");
     }
@@ -77,8 +77,8 @@ fn the_same_input_gives_the_same_bytes_every_time() {
 
 /// Segments of other versions are rebuilt, not read.
 #[test]
-fn golden_files_of_other_versions_are_refused_by_their_version() {
-    let today = Input::ALL.map(|input| name(input, &input.build()));
+fn rejects_golden_files_of_other_versions() {
+    let current = Input::ALL.map(|input| name(input, &input.build()));
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_str().unwrap();
@@ -86,11 +86,11 @@ fn golden_files_of_other_versions_are_refused_by_their_version() {
             let ends = format!(".{}.seg", input.name());
             file.ends_with(&ends) && file.contains(&format!(".{}-", input.kind()))
         });
-        let input = known.unwrap_or_else(|| panic!("no input makes {file}"));
+        let input = known.unwrap_or_else(|| panic!("no input for {file}"));
         match input.open(&path) {
-            Ok(()) => assert!(today.iter().any(|name| name == file), "{file} must be refused"),
-            Err(SegmentError::Version { .. }) => {
-                assert!(today.iter().all(|name| name != file), "{file} must be read");
+            Ok(()) => assert!(current.iter().any(|name| name == file), "{file} must be rejected"),
+            Err(SegmentError::UnsupportedVersion { .. }) => {
+                assert!(current.iter().all(|name| name != file), "{file} must be readable");
             }
             Err(error) => panic!("{error}"),
         }

@@ -3,11 +3,11 @@
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// One red pixel.
+/// A PNG of one red pixel.
 const IMAGE: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// No samples.
+/// A WAV file without samples.
 const AUDIO: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
 /// Tools that ignore their arguments.

@@ -1,8 +1,8 @@
 //! Fixtures for the official conformance suite: tools, prompts and resources with known answers.
-//! They are served next to the server's own, through the same router, transport and checks, but
-//! only in builds with the feature `conformance` and on servers that enable them.
+//! They are served next to the server's own, but only in builds with the feature `conformance` and
+//! on servers that enable them.
 
-// The suite tests logging, sampling and roots, which newer revisions deprecate.
+// The suite tests logging, sampling and roots, which are deprecated in newer revisions.
 #![allow(deprecated)]
 
 mod content;
@@ -30,11 +30,11 @@ use crate::server::Server;
 /// Pause between the messages of a tool that sends several.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server with fixtures.
+/// A server with the fixtures.
 #[derive(Clone)]
-pub(crate) struct Rehearsal(pub(crate) Server);
+pub(crate) struct ConformanceServer(pub(crate) Server);
 
-impl ServerHandler for Rehearsal {
+impl ServerHandler for ConformanceServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self.0.get_info();
         info.capabilities.logging = Some(JsonObject::new());
@@ -85,7 +85,7 @@ impl ServerHandler for Rehearsal {
             "test_tool_with_logging" => with_logging(&context).await,
             "test_logging_tool" => match context.meta.log_level() {
                 Some(_) => with_logging(&context).await,
-                None => Ok(text("nobody asked for a log")),
+                None => Ok(text("no log level was set")),
             },
             "test_sampling" => {
                 let prompt = content::sampling(argument(&arguments, "prompt"), 100);
@@ -99,7 +99,7 @@ impl ServerHandler for Rehearsal {
             }
             "test_elicitation_sep1034_defaults" => {
                 let form =
-                    content::elicitation("Please look at the defaults", &content::defaults_form());
+                    content::elicitation("Please review the defaults", &content::defaults_form());
                 elicited(&context, form, "Elicitation completed").await
             }
             "test_elicitation_sep1330_enums" => {
@@ -206,7 +206,7 @@ impl ServerHandler for Rehearsal {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            context.sink().notify_resource_updated(uri).await.map_err(lost)?;
+            context.sink().notify_resource_updated(uri).await.map_err(internal_error)?;
         }
         context.cancelled().await;
         Ok(())
@@ -229,7 +229,7 @@ impl ServerHandler for Rehearsal {
     }
 }
 
-/// All fixtures that are tools.
+/// The tools among the fixtures.
 fn tools() -> Vec<Tool> {
     let plain = json!({ "type": "object", "properties": {} });
     let names = content::TOOLS.iter().chain(&rounds::TOOLS);
@@ -247,29 +247,29 @@ async fn with_progress(
     for done in [0.0, 50.0, 100.0] {
         if let Some(token) = context.meta.get_progress_token() {
             let step = ProgressNotificationParam::new(token, done).with_total(100.0);
-            context.peer.notify_progress(step).await.map_err(lost)?;
+            context.peer.notify_progress(step).await.map_err(internal_error)?;
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(text("progress was told"))
+    Ok(text("progress was reported"))
 }
 
 async fn with_logging(context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
     for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         let params = json!({ "level": "info", "logger": "conformance", "data": line });
         let message = json!({ "method": "notifications/message", "params": params });
-        let message = made::<ServerNotification>(message)?;
-        context.peer.send_notification(message).await.map_err(lost)?;
+        let message = from_json::<ServerNotification>(message)?;
+        context.peer.send_notification(message).await.map_err(internal_error)?;
         tokio::time::sleep(PAUSE).await;
     }
     Ok(text("three lines were logged"))
 }
 
-/// Sends a request to the client, in revisions of the protocol that allow it.
+/// Sends a request to the client, which only older revisions of the protocol allow.
 async fn ask(context: &RequestContext<RoleServer>, request: Value) -> Result<Value, ErrorData> {
-    let request = made::<ServerRequest>(request)?;
-    let answer: ClientResult = context.peer.send_request(request).await.map_err(lost)?;
-    serde_json::to_value(answer).map_err(lost)
+    let request = from_json::<ServerRequest>(request)?;
+    let answer: ClientResult = context.peer.send_request(request).await.map_err(internal_error)?;
+    serde_json::to_value(answer).map_err(internal_error)
 }
 
 async fn elicited(
@@ -297,17 +297,17 @@ fn object(json: Value) -> JsonObject {
     }
 }
 
-/// A result. Newer revisions require its type to be named.
+/// A result. Newer revisions require its type.
 fn result<T: DeserializeOwned>(mut json: Value) -> Result<T, ErrorData> {
     json["resultType"] = json!("complete");
-    made(json)
+    from_json(json)
 }
 
 /// Converts JSON to a type of the protocol.
-fn made<T: DeserializeOwned>(json: Value) -> Result<T, ErrorData> {
-    serde_json::from_value(json).map_err(lost)
+fn from_json<T: DeserializeOwned>(json: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(json).map_err(internal_error)
 }
 
-fn lost(error: impl std::fmt::Display) -> ErrorData {
+fn internal_error(error: impl std::fmt::Display) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }

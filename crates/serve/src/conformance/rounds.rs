@@ -1,5 +1,5 @@
-//! Fixtures that need input from the client. Since the revision of July 2026 a server does not
-//! send requests: it answers that input is required, and the client calls again with it.
+//! Fixtures that need input from the client. Since the revision of July 2026, a server does not
+//! send requests: it answers that input is required, and the client repeats the call with it.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -10,7 +10,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
 use super::content::{elicitation, sampling};
-use super::{made, result, text};
+use super::{from_json, result, text};
 
 /// Tools that take several rounds.
 pub(super) const TOOLS: [&str; 10] = [
@@ -26,7 +26,7 @@ pub(super) const TOOLS: [&str; 10] = [
     "test_streaming_elicitation",
 ];
 
-/// Key that seals the state. Fixtures have no secrets.
+/// The key that authenticates the state. Fixtures need no secret.
 const KEY: [u8; 32] = *b"isolith conformance fixtures key";
 
 type Round<T> = Option<Result<T, ErrorData>>;
@@ -48,7 +48,7 @@ fn round(
 ) -> Result<CallToolResponse, ErrorData> {
     let given = |key: &str| answer(request.input_responses.as_ref(), key);
     let state = match &request.request_state {
-        Some(sealed) => Some(opened(sealed).ok_or_else(tampered)?),
+        Some(sealed) => Some(unseal(sealed).ok_or_else(tampered)?),
         None => None,
     };
     match request.name.trim_start_matches("test_input_required_result_") {
@@ -56,22 +56,22 @@ fn round(
             Some(it) => {
                 Ok(text(&format!("Hello, {}!", it["content"]["name"].as_str().unwrap_or(""))))
             }
-            None => wanted([("user_name", name_form("What is your name?"))], None),
+            None => ask_for([("user_name", name_form("What is your name?"))], None),
         },
         "sampling" => match given("capital_question") {
             Some(it) => Ok(text(&format!("The model says {}", it["content"]["text"]))),
             None => {
                 let question = sampling("What is the capital of France?", 100);
-                wanted([("capital_question", question)], None)
+                ask_for([("capital_question", question)], None)
             }
         },
         "list_roots" => match given("client_roots") {
             Some(it) => Ok(text(&format!("The roots are {}", it["roots"]))),
-            None => wanted([("client_roots", roots())], None),
+            None => ask_for([("client_roots", roots())], None),
         },
         "request_state" | "tampered_state" => match (given("confirm"), state) {
             (Some(_), Some(_)) => Ok(text("state-ok")),
-            _ => wanted([("confirm", confirm_form())], Some("first")),
+            _ => ask_for([("confirm", confirm_form())], Some("first")),
         },
         "multiple_inputs" => {
             let keys = ["user_name", "greeting", "client_roots"];
@@ -80,26 +80,29 @@ fn round(
             }
             let greeting = sampling("Generate a greeting", 50);
             let name = name_form("What is your name?");
-            wanted([(keys[0], name), (keys[1], greeting), (keys[2], roots())], Some("first"))
+            ask_for([(keys[0], name), (keys[1], greeting), (keys[2], roots())], Some("first"))
         }
         "multi_round" => match (state.as_deref(), given("step1"), given("step2")) {
             (Some("second"), _, Some(_)) => Ok(text("both steps were answered")),
-            (Some("first"), Some(_), _) => wanted([("step2", colour_form())], Some("second")),
-            _ => wanted([("step1", name_form("Step 1: What is your name?"))], Some("first")),
+            (Some("first"), Some(_), _) => ask_for([("step2", color_form())], Some("second")),
+            _ => ask_for([("step1", name_form("Step 1: What is your name?"))], Some("first")),
         },
         "capabilities" => {
-            let can = context.client_capabilities().unwrap_or_default();
+            let capabilities = context.client_capabilities().unwrap_or_default();
             let mut requests = Vec::new();
-            if can.sampling.is_some() {
+            if capabilities.sampling.is_some() {
                 requests.push(("question", sampling("What is the capital of France?", 100)));
             }
-            if can.elicitation.is_some() {
+            if capabilities.elicitation.is_some() {
                 requests.push(("user_name", name_form("What is your name?")));
             }
-            wanted(requests, None)
+            ask_for(requests, None)
         }
-        _ => match context.client_capabilities().is_some_and(|can| can.sampling.is_some()) {
-            true => Ok(text("the client has a model")),
+        _ => match context
+            .client_capabilities()
+            .is_some_and(|capabilities| capabilities.sampling.is_some())
+        {
+            true => Ok(text("the client supports sampling")),
             false => {
                 let needed = ClientCapabilities::builder().enable_sampling().build();
                 Err(ErrorData::missing_required_client_capability(needed))
@@ -123,26 +126,27 @@ pub(super) fn of_prompt(request: &GetPromptRequestParams) -> Round<GetPromptResp
         None => {
             let form = form("context");
             let question = elicitation("What context should the prompt use?", &form);
-            required([("user_context", question)], None).map(GetPromptResponse::InputRequired)
+            input_required([("user_context", question)], None).map(GetPromptResponse::InputRequired)
         }
     })
 }
 
-fn wanted(
+fn ask_for(
     requests: impl IntoIterator<Item = (&'static str, Value)>,
     state: Option<&str>,
 ) -> Result<CallToolResponse, ErrorData> {
-    required(requests, state).map(CallToolResponse::InputRequired)
+    input_required(requests, state).map(CallToolResponse::InputRequired)
 }
 
-fn required(
+fn input_required(
     requests: impl IntoIterator<Item = (&'static str, Value)>,
     state: Option<&str>,
 ) -> Result<InputRequiredResult, ErrorData> {
-    let request = |(key, json): (&str, Value)| Ok((key.to_owned(), made::<InputRequest>(json)?));
+    let request =
+        |(key, json): (&str, Value)| Ok((key.to_owned(), from_json::<InputRequest>(json)?));
     let requests: InputRequests =
         requests.into_iter().map(request).collect::<Result<_, ErrorData>>()?;
-    Ok(InputRequiredResult::new(Some(requests), state.map(sealed)))
+    Ok(InputRequiredResult::new(Some(requests), state.map(seal)))
 }
 
 /// The client's answer, if it is an object.
@@ -150,25 +154,25 @@ fn answer<'a>(responses: Option<&'a InputResponses>, key: &str) -> Option<&'a Va
     responses?.get(key).filter(|answer| answer.is_object())
 }
 
-fn sealed(state: &str) -> String {
+fn seal(state: &str) -> String {
     format!("{state}.{}", blake3::keyed_hash(&KEY, state.as_bytes()))
 }
 
-/// The state in a seal, if neither has been changed.
-fn opened(sealed_state: &str) -> Option<String> {
+/// The sealed state, unless it was modified.
+fn unseal(sealed_state: &str) -> Option<String> {
     let (state, _) = sealed_state.split_once('.')?;
-    (sealed(state) == sealed_state).then(|| state.to_owned())
+    (seal(state) == sealed_state).then(|| state.to_owned())
 }
 
 fn tampered() -> ErrorData {
-    ErrorData::invalid_params("the state is not as it was given", None)
+    ErrorData::invalid_params("the request state was modified", None)
 }
 
 fn name_form(message: &str) -> Value {
     elicitation(message, &form("name"))
 }
 
-fn colour_form() -> Value {
+fn color_form() -> Value {
     elicitation("Step 2: What is your favorite color?", &form("color"))
 }
 

@@ -17,17 +17,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::connections::{Connection, Connections, Peer};
 use super::gate::Gated;
-use super::refused::Refused;
+use super::refusal::Refusal;
 use super::unix::UnixSocket;
 
-/// Maximum size of a head at the HTTP level. The gate's limit is lower, and explains the refusal.
-const HEAD_BYTES: usize = 128 << 10;
+/// Maximum size of a request's head. The gate's limit is lower and has an error message.
+const MAX_HEAD_BYTES: usize = 128 << 10;
 
-/// How long to wait if no connection can be accepted, for lack of descriptors.
-const REST: Duration = Duration::from_millis(100);
+/// Delay after a failed accept, for example for lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// A client that takes longer to read a refusal is cut off.
-const REFUSAL: Duration = Duration::from_secs(1);
+/// How long a client may take to read a refusal.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A listening socket.
 pub(crate) enum Listener {
@@ -35,7 +35,7 @@ pub(crate) enum Listener {
     Unix(UnixSocket),
 }
 
-/// Serves connections until stopped and until busy ones have ended.
+/// Serves connections until `stopping` is cancelled and requests in progress are answered.
 pub(crate) async fn serve(
     listener: &Listener,
     connections: &Connections,
@@ -50,74 +50,74 @@ pub(crate) async fn serve(
             () = stopping.cancelled() => break,
             next = next => next,
         };
-        let Incoming { stream, connection, refused } = match next {
+        let Accepted { stream, connection, refusal } = match next {
             Ok(next) => next,
             Err(error) => {
                 tracing::debug!(%error, "cannot accept a connection");
-                if !is_clients_fault(&error) {
-                    tokio::time::sleep(REST).await;
+                if !is_client_error(&error) {
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
                 continue;
             }
         };
         let (router, stopping, until_closed) = (router.clone(), stopping.clone(), open.subscribe());
         tokio::spawn(async move {
-            match refused {
+            match refusal {
                 None => serve_one(stream, connection, router, stopping).await,
-                Some(refused) => refuse(stream, &refused, &connection).await,
+                Some(refusal) => refuse(stream, &refusal, &connection).await,
             }
             drop(until_closed);
         });
-        // Reads what has already arrived, before the next connection could evict this one.
+        // Lets the task read what has arrived, before the next connection could evict this one.
         tokio::task::yield_now().await;
     }
     open.closed().await;
 }
 
 /// A TCP or Unix stream.
-type Stream = Box<dyn Both>;
+type Stream = Box<dyn ByteStream>;
 
-trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// A connection that has just been accepted.
-struct Incoming {
+/// An accepted connection, and why it is refused, if it is.
+struct Accepted {
     stream: Stream,
     connection: Arc<Connection>,
-    refused: Option<Refused>,
+    refusal: Option<Refusal>,
 }
 
-async fn accept(listener: &Listener, connections: &Connections) -> io::Result<Incoming> {
+async fn accept(listener: &Listener, connections: &Connections) -> io::Result<Accepted> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, address) = listener.accept().await?;
             // Events are small; do not delay them.
             let _ = stream.set_nodelay(true);
-            let connection = connections.enter(Peer::of(address.ip()));
-            Ok(Incoming { stream: Box::new(stream), connection, refused: None })
+            let connection = connections.add(Peer::of(address.ip()));
+            Ok(Accepted { stream: Box::new(stream), connection, refusal: None })
         }
         Listener::Unix(socket) => {
             let stream = socket.accept().await?;
-            let connection = connections.enter(None);
-            let refused = check_user(&stream).and_then(|()| connection.admit()).err();
-            Ok(Incoming { stream: Box::new(stream), connection, refused })
+            let connection = connections.add(None);
+            let refusal = check_user(&stream).and_then(|()| connection.admit()).err();
+            Ok(Accepted { stream: Box::new(stream), connection, refusal })
         }
     }
 }
 
-/// A Unix socket needs no token. Its mode keeps other users out, but users can change it.
-fn check_user(stream: &UnixStream) -> Result<(), Refused> {
-    let user = stream.peer_cred().map_err(|_| Refused::ForbiddenUser)?.uid();
+/// A Unix socket needs no token. Its mode keeps other users out, but can be changed.
+fn check_user(stream: &UnixStream) -> Result<(), Refusal> {
+    let user = stream.peer_cred().map_err(|_| Refusal::ForbiddenUser)?.uid();
     let own = rustix::process::geteuid().as_raw();
-    if may_connect(user, own) { Ok(()) } else { Err(Refused::ForbiddenUser) }
+    if is_allowed_user(user, own) { Ok(()) } else { Err(Refusal::ForbiddenUser) }
 }
 
-fn may_connect(user: u32, own: u32) -> bool {
+fn is_allowed_user(user: u32, own: u32) -> bool {
     user == own || user == 0
 }
 
-fn is_clients_fault(error: &io::Error) -> bool {
+fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
@@ -134,25 +134,25 @@ async fn serve_one(
         async move { Ok::<_, Infallible>(router.answer(request, &connection).await) }
     });
     let mut protocol = http1::Builder::new();
-    protocol.max_header_size(HEAD_BYTES);
+    protocol.max_header_size(MAX_HEAD_BYTES);
     let mut serving = protocol.serve_connection(TokioIo::new(stream), service);
-    let overdue = tokio::select! {
+    let refusal = tokio::select! {
         biased;
-        // First, so that a request that has arrived wins over a timeout.
+        // First, so that a request that has arrived takes precedence over a timeout.
         _ = &mut serving => return,
-        why = connection.overdue() => Some(why),
+        refusal = connection.must_close() => Some(refusal),
         () = stopping.cancelled() => None,
     };
-    match overdue {
-        Some(why) => {
+    match refusal {
+        Some(refusal) => {
             let parts = serving.into_parts();
             // A client that has sent nothing gets no answer.
             if !parts.read_buf.is_empty() {
-                refuse(parts.io.into_inner(), &why, &connection).await;
+                refuse(parts.io.into_inner(), &refusal, &connection).await;
             }
         }
         None if connection.is_busy() => {
-            // The answer in progress is the last one; the client may take its time to read it.
+            // Finish the answer in progress, however long the client takes to read it.
             Pin::new(&mut serving).graceful_shutdown();
             let _ = serving.await;
         }
@@ -160,22 +160,21 @@ async fn serve_one(
     }
 }
 
-/// Tells a client why it is not served, without the HTTP library.
-async fn refuse(mut stream: Stream, refused: &Refused, connection: &Connection) {
-    let bytes = refused.bytes();
+/// Sends a refusal, bypassing the HTTP library, and closes the connection.
+async fn refuse(mut stream: Stream, refusal: &Refusal, connection: &Connection) {
+    let bytes = refusal.bytes();
     let answered = async {
         stream.write_all(&bytes).await?;
         stream.shutdown().await?;
-        // A client that is still sending would miss the answer if nobody read the rest. But do
-        // not wait for one that has been evicted.
+        // Read the rest of the request, or the client may lose the answer. Do not wait for a
+        // client that was evicted.
         let mut rest = [0; 1024];
-        while *refused != Refused::TooManyConnections && stream.read(&mut rest).await? > 0 {}
+        while *refusal != Refusal::TooManyConnections && stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
     tokio::select! {
         biased;
-        // If the client does not read it, give up.
-        _ = timeout(REFUSAL, answered) => {}
+        _ = timeout(REFUSAL_TIMEOUT, answered) => {}
         () = connection.evicted() => {}
     }
 }
@@ -185,10 +184,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_its_user_and_root_may_use_a_socket() {
-        assert!(may_connect(1000, 1000));
-        assert!(may_connect(0, 1000));
-        assert!(!may_connect(1001, 1000));
-        assert!(!may_connect(1000, 0));
+    fn only_the_owner_and_root_may_connect() {
+        assert!(is_allowed_user(1000, 1000));
+        assert!(is_allowed_user(0, 1000));
+        assert!(!is_allowed_user(1001, 1000));
+        assert!(!is_allowed_user(1000, 0));
     }
 }

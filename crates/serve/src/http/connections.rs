@@ -1,8 +1,8 @@
 //! Limits the number of connections and how long each may stay.
 //!
-//! A connection is a stranger until one of its requests has passed the gate. Strangers get few
-//! slots and little time; when all slots are taken, the oldest one without a request is evicted.
-//! So clients without the token cannot keep out those with it.
+//! A connection is pending until one of its requests has passed the gate, then it is admitted.
+//! Pending connections get few slots and little time; when all slots are taken, the oldest one
+//! without a request is evicted. So clients without the token cannot lock out those with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -13,22 +13,22 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::refused::Refused;
+use super::refusal::Refusal;
 
 /// Limits on connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Maximum number of connections that have not passed the gate.
-    pub(crate) strangers: usize,
-    pub(crate) strangers_per_peer: usize,
-    /// Maximum number of connections that have.
+    /// Maximum number of pending connections.
+    pub(crate) pending: usize,
+    pub(crate) pending_per_peer: usize,
+    /// Maximum number of admitted connections.
     pub(crate) admitted: usize,
     pub(crate) admitted_per_peer: usize,
-    /// Time limit for the head of a stranger's request, from the moment it connects.
+    /// Time from connecting until the first head must be complete.
     pub(crate) head: Duration,
-    /// Time limit between requests of an admitted connection, including the next head.
+    /// Time between an answer and the next complete head, once admitted.
     pub(crate) idle: Duration,
-    /// Time limit for a body, in addition to what `body_bytes_per_second` allows.
+    /// Time for a body, in addition to the time allowed by `body_bytes_per_second`.
     pub(crate) body: Duration,
     pub(crate) body_bytes_per_second: usize,
 }
@@ -37,8 +37,8 @@ impl Limits {
     /// The defaults, with the given maximum of admitted connections.
     pub(crate) fn of(admitted: usize) -> Self {
         Self {
-            strangers: 64,
-            strangers_per_peer: 8,
+            pending: 64,
+            pending_per_peer: 8,
             admitted,
             admitted_per_peer: admitted.div_ceil(4),
             head: Duration::from_secs(10),
@@ -61,14 +61,14 @@ struct Shared {
 #[derive(Default)]
 struct Table {
     next: u64,
-    /// By number, that is, by age.
-    strangers: BTreeMap<u64, Arc<Slot>>,
+    /// By number, and so from oldest to newest.
+    pending: BTreeMap<u64, Arc<Slot>>,
     admitted: usize,
-    /// Peers with admitted connections, for peers that are counted.
+    /// Number of admitted connections by peer.
     peers: HashMap<Peer, usize>,
 }
 
-/// State shared by the table and the connection.
+/// The state of a connection, shared with the table.
 struct Slot {
     peer: Option<Peer>,
     phase: watch::Sender<Phase>,
@@ -99,11 +99,11 @@ impl Peer {
     }
 }
 
-/// A connection, which frees its slot when dropped.
+/// A connection. Frees its slot when dropped.
 pub(crate) struct Connection {
     shared: Arc<Shared>,
     number: u64,
-    place: Arc<Slot>,
+    slot: Arc<Slot>,
 }
 
 impl Connections {
@@ -111,29 +111,30 @@ impl Connections {
         Self(Arc::new(Shared { limits, table: Mutex::default() }))
     }
 
-    /// Adds a stranger. If all slots are taken, evicts another one.
-    pub(crate) fn enter(&self, peer: Option<Peer>) -> Arc<Connection> {
+    /// Adds a pending connection. If all slots are taken, evicts another one.
+    pub(crate) fn add(&self, peer: Option<Peer>) -> Arc<Connection> {
         let mut table = self.0.table();
-        let Limits { strangers, strangers_per_peer, .. } = self.0.limits;
-        let same = table.strangers.values().filter(|it| peer.is_some() && it.peer == peer).count();
-        if same >= strangers_per_peer {
-            table.evict(|place| place.peer == peer);
-        } else if table.strangers.len() >= strangers {
+        let Limits { pending, pending_per_peer, .. } = self.0.limits;
+        let from_peer =
+            table.pending.values().filter(|it| peer.is_some() && it.peer == peer).count();
+        if from_peer >= pending_per_peer {
+            table.evict(|slot| slot.peer == peer);
+        } else if table.pending.len() >= pending {
             table.evict(|_| true);
         }
         let phase = Phase { admitted: false, busy: false, since: Instant::now() };
         let phase = watch::Sender::new(phase);
-        let place = Arc::new(Slot { peer, phase, evicted: CancellationToken::new() });
+        let slot = Arc::new(Slot { peer, phase, evicted: CancellationToken::new() });
         let number = table.next;
         table.next += 1;
-        table.strangers.insert(number, Arc::clone(&place));
-        Arc::new(Connection { shared: Arc::clone(&self.0), number, place })
+        table.pending.insert(number, Arc::clone(&slot));
+        Arc::new(Connection { shared: Arc::clone(&self.0), number, slot })
     }
 
     #[cfg(test)]
     pub(crate) fn count(&self) -> (usize, usize) {
         let table = self.0.table();
-        (table.strangers.len(), table.admitted)
+        (table.pending.len(), table.admitted)
     }
 }
 
@@ -144,14 +145,14 @@ impl Shared {
 }
 
 impl Table {
-    /// Evicts the oldest stranger that matches, preferably one without a request.
+    /// Evicts the oldest matching pending connection, preferably one without a request.
     fn evict(&mut self, which: impl Fn(&Slot) -> bool) {
-        let some = self.strangers.iter().filter(|(_, place)| which(place));
-        let oldest = some.min_by_key(|(number, place)| (place.phase.borrow().busy, **number));
+        let some = self.pending.iter().filter(|(_, slot)| which(slot));
+        let oldest = some.min_by_key(|(number, slot)| (slot.phase.borrow().busy, **number));
         if let Some(number) = oldest.map(|(number, _)| *number)
-            && let Some(place) = self.strangers.remove(&number)
+            && let Some(slot) = self.pending.remove(&number)
         {
-            place.evicted.cancel();
+            slot.evicted.cancel();
         }
     }
 }
@@ -162,51 +163,51 @@ impl Connection {
     }
 
     pub(crate) fn is_admitted(&self) -> bool {
-        self.place.phase.borrow().admitted
+        self.slot.phase.borrow().admitted
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.place.phase.borrow().busy
+        self.slot.phase.borrow().busy
     }
 
-    /// Makes a stranger an admitted connection.
+    /// Admits a pending connection.
     ///
     /// # Errors
-    /// If there are too many.
-    pub(crate) fn admit(&self) -> Result<(), Refused> {
+    /// If too many are admitted.
+    pub(crate) fn admit(&self) -> Result<(), Refusal> {
         let mut table = self.shared.table();
         if self.is_admitted() {
             return Ok(());
         }
         let Limits { admitted, admitted_per_peer, .. } = self.shared.limits;
-        let peer = self.place.peer;
-        let same = peer.and_then(|peer| table.peers.get(&peer).copied()).unwrap_or(0);
-        if table.admitted >= admitted || same >= admitted_per_peer {
-            return Err(Refused::TooManyConnections);
+        let peer = self.slot.peer;
+        let from_peer = peer.and_then(|peer| table.peers.get(&peer).copied()).unwrap_or(0);
+        if table.admitted >= admitted || from_peer >= admitted_per_peer {
+            return Err(Refusal::TooManyConnections);
         }
-        table.strangers.remove(&self.number);
+        table.pending.remove(&self.number);
         table.admitted += 1;
         if let Some(peer) = peer {
             *table.peers.entry(peer).or_default() += 1;
         }
-        self.place.phase.send_modify(|phase| phase.admitted = true);
+        self.slot.phase.send_modify(|phase| phase.admitted = true);
         Ok(())
     }
 
     /// Marks a request as being answered until the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>) -> Underway {
-        self.place.phase.send_modify(|phase| phase.busy = true);
-        Underway(Arc::clone(self))
+    pub(crate) fn begin(self: &Arc<Self>) -> RequestGuard {
+        self.slot.phase.send_modify(|phase| phase.busy = true);
+        RequestGuard(Arc::clone(self))
     }
 
-    /// Completes when this connection has been evicted.
+    /// Waits until this connection is evicted.
     pub(crate) async fn evicted(&self) {
-        self.place.evicted.cancelled().await;
+        self.slot.evicted.cancelled().await;
     }
 
-    /// Completes when the connection must end: it timed out or was evicted.
-    pub(crate) async fn overdue(&self) -> Refused {
-        let mut phases = self.place.phase.subscribe();
+    /// Waits until the connection must be closed because it timed out or was evicted.
+    pub(crate) async fn must_close(&self) -> Refusal {
+        let mut phases = self.slot.phase.subscribe();
         loop {
             let phase = *phases.borrow_and_update();
             let Limits { head, idle, .. } = self.shared.limits;
@@ -214,11 +215,11 @@ impl Connection {
             tokio::select! {
                 // The sender lives as long as `self`.
                 _ = phases.changed() => {}
-                () = sleep_until(end), if !phase.busy => return Refused::SlowHead,
-                () = self.place.evicted.cancelled(), if !phase.admitted => {
+                () = sleep_until(end), if !phase.busy => return Refusal::SlowHead,
+                () = self.slot.evicted.cancelled(), if !phase.admitted => {
                     // It may have been admitted at the last moment.
                     if !self.is_admitted() {
-                        return Refused::TooManyConnections;
+                        return Refusal::TooManyConnections;
                     }
                 }
             }
@@ -229,12 +230,12 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut table = self.shared.table();
-        table.strangers.remove(&self.number);
+        table.pending.remove(&self.number);
         if !self.is_admitted() {
             return;
         }
         table.admitted -= 1;
-        if let Some(peer) = self.place.peer
+        if let Some(peer) = self.slot.peer
             && let Some(count) = table.peers.get_mut(&peer)
         {
             *count -= 1;
@@ -245,12 +246,12 @@ impl Drop for Connection {
     }
 }
 
-/// A request that is being answered. The idle time starts when it is dropped.
-pub(crate) struct Underway(Arc<Connection>);
+/// Marks a request as being answered. The idle time starts when it is dropped.
+pub(crate) struct RequestGuard(Arc<Connection>);
 
-impl Drop for Underway {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.0.place.phase.send_modify(|phase| {
+        self.0.slot.phase.send_modify(|phase| {
             phase.busy = false;
             phase.since = Instant::now();
         });
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { strangers: 3, strangers_per_peer: 2, admitted_per_peer: 2, ..Limits::of(3) }
+        Limits { pending: 3, pending_per_peer: 2, admitted_per_peer: 2, ..Limits::of(3) }
     }
 
     fn peer(address: &str) -> Option<Peer> {
@@ -270,7 +271,7 @@ mod tests {
     }
 
     fn evicted(connection: &Connection) -> bool {
-        connection.place.evicted.is_cancelled()
+        connection.slot.evicted.is_cancelled()
     }
 
     #[test]
@@ -285,18 +286,18 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_silent_stranger_is_evicted() {
+    fn the_oldest_pending_connection_without_a_request_is_evicted() {
         let connections = Connections::new(limits());
-        let [first, second, third] = [(); 3].map(|()| connections.enter(None));
+        let [first, second, third] = [(); 3].map(|()| connections.add(None));
         let request = first.begin();
-        let fourth = connections.enter(None);
+        let fourth = connections.add(None);
         assert!(evicted(&second), "the first has sent a request");
         assert!(![&first, &third, &fourth].into_iter().any(|it| evicted(it)));
         fourth.admit().unwrap();
-        let _fifth = connections.enter(None);
-        assert!(!evicted(&third), "the fourth takes no stranger's place any more");
+        let _fifth = connections.add(None);
+        assert!(!evicted(&third), "the fourth is no longer pending");
         drop(request);
-        let _sixth = connections.enter(None);
+        let _sixth = connections.add(None);
         assert!(evicted(&first));
         drop((first, second, third));
         assert_eq!(connections.count(), (2, 1));
@@ -307,13 +308,13 @@ mod tests {
         let connections = Connections::new(limits());
         let mut admitted = Vec::new();
         for _ in 0..3 {
-            let connection = connections.enter(None);
+            let connection = connections.add(None);
             connection.admit().unwrap();
             connection.admit().unwrap();
             admitted.push(connection);
         }
-        let late = connections.enter(None);
-        assert!(matches!(late.admit(), Err(Refused::TooManyConnections)));
+        let late = connections.add(None);
+        assert!(matches!(late.admit(), Err(Refusal::TooManyConnections)));
         assert_eq!(connections.count(), (1, 3));
         admitted.pop();
         late.admit().unwrap();
@@ -324,24 +325,24 @@ mod tests {
     #[test]
     fn one_host_cannot_take_all_slots() {
         let connections = Connections::new(limits());
-        let (greedy, other) = (peer("10.0.0.1"), peer("10.0.0.2"));
-        let modest = connections.enter(other);
-        let first = connections.enter(greedy);
-        let _second = connections.enter(greedy);
-        let _third = connections.enter(greedy);
-        assert!(evicted(&first), "its own oldest gives way");
-        assert!(!evicted(&modest));
+        let (busy_host, other) = (peer("10.0.0.1"), peer("10.0.0.2"));
+        let other_client = connections.add(other);
+        let first = connections.add(busy_host);
+        let _second = connections.add(busy_host);
+        let _third = connections.add(busy_host);
+        assert!(evicted(&first), "the host's oldest is evicted");
+        assert!(!evicted(&other_client));
         let kept: Vec<_> = (0..2)
             .map(|_| {
-                let connection = connections.enter(greedy);
+                let connection = connections.add(busy_host);
                 connection.admit().unwrap();
                 connection
             })
             .collect();
-        assert!(connections.enter(greedy).admit().is_err());
-        modest.admit().unwrap();
+        assert!(connections.add(busy_host).admit().is_err());
+        other_client.admit().unwrap();
         drop(kept);
-        connections.enter(greedy).admit().unwrap();
-        assert!(connections.0.table().peers.len() == 1, "nothing is kept of hosts that left");
+        connections.add(busy_host).admit().unwrap();
+        assert!(connections.0.table().peers.len() == 1, "disconnected hosts are forgotten");
     }
 }

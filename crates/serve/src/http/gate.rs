@@ -20,36 +20,34 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tokio::time::{Duration, Instant, timeout_at};
 
-use super::BODY_BYTES;
-use super::connections::{Connection, Limits, Underway};
-use super::names::Names;
-use super::refused::{Refused, explained};
+use super::MAX_BODY_BYTES;
+use super::connections::{Connection, Limits, RequestGuard};
+use super::hosts::AllowedHosts;
+use super::refusal::{Refusal, with_json_error};
 use super::token::Token;
 
 /// Served without a token, and without reading a body.
-const OPEN: &str = "/health";
+const PUBLIC_PATH: &str = "/health";
 
 /// Maximum size of all headers of a request.
-const HEAD_BYTES: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// How much of an oversized body is read and discarded, so that the client gets to read the
-/// answer.
-const DISCARDED_BYTES: usize = 4 * BODY_BYTES;
+/// How much of an oversized body is read and discarded, so that the client can read the answer.
+const DISCARDED_BYTES: usize = 4 * MAX_BODY_BYTES;
 
-/// Total size of all bodies being read, in units of [`UNIT`].
-const BODIES_BYTES: usize = 64 << 20;
-const UNIT: usize = 1 << 10;
+/// Maximum total size of the bodies being read, counted in units of [`BODY_UNIT`].
+const MAX_BODIES_BYTES: usize = 64 << 20;
+const BODY_UNIT: usize = 1 << 10;
 
-/// The gate's checks.
 pub(crate) struct Gate {
-    names: Names,
+    hosts: AllowedHosts,
     token: Option<Token>,
     bodies: Semaphore,
 }
 
 impl Gate {
-    pub(crate) fn new(names: Names, token: Option<Token>) -> Self {
-        Self { names, token, bodies: Semaphore::new(BODIES_BYTES / UNIT) }
+    pub(crate) fn new(hosts: AllowedHosts, token: Option<Token>) -> Self {
+        Self { hosts, token, bodies: Semaphore::new(MAX_BODIES_BYTES / BODY_UNIT) }
     }
 
     /// Puts routes behind the gate.
@@ -68,33 +66,33 @@ pub(crate) struct Gated {
 }
 
 impl Gated {
-    /// Answers a request. The request is in progress until the answer's body is dropped.
+    /// Answers a request. It counts as in progress until the answer's body is dropped.
     pub(crate) async fn answer<B>(
         &self,
         request: Request<B>,
         connection: &Arc<Connection>,
-    ) -> Response<Answer>
+    ) -> Response<GuardedBody>
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
-        let underway = connection.begin();
+        let guard = connection.begin();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let mut response = match self.gate.admit(request, connection).await {
             Ok(request) => match self.router.call(request).await {
-                Ok(response) => explained(response, &method, &path).await,
+                Ok(response) => with_json_error(response, &method, &path).await,
                 Err(never) => match never {},
             },
-            Err(refused) => {
-                tracing::debug!(%method, path, ?refused, "request refused");
-                refused.into_response()
+            Err(refusal) => {
+                tracing::debug!(%method, path, ?refusal, "request refused");
+                refusal.into_response()
             }
         };
         if !connection.is_admitted() {
-            // Slots for strangers are few.
+            // Slots for pending connections are few.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        response.map(|body| Answer { body, _underway: underway })
+        response.map(|body| GuardedBody { body, _guard: guard })
     }
 }
 
@@ -104,77 +102,81 @@ impl Gate {
         &self,
         request: Request<B>,
         connection: &Connection,
-    ) -> Result<Request<Body>, Refused>
+    ) -> Result<Request<Body>, Refusal>
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
         let (parts, body) = request.into_parts();
-        if head_bytes(&parts) > HEAD_BYTES {
-            return Err(Refused::LargeHead);
+        if head_bytes(&parts) > MAX_HEAD_BYTES {
+            return Err(Refusal::LargeHead);
         }
-        self.names.check(&parts)?;
-        let shown = self.token.as_ref().map(|token| token.matches(&parts.headers));
-        if shown == Some(true) {
+        self.hosts.check(&parts)?;
+        let token_matches = self.token.as_ref().map(|token| token.matches(&parts.headers));
+        if token_matches == Some(true) {
             connection.admit()?;
         }
-        if is_open(&parts) {
+        if is_public(&parts) {
             return Ok(Request::from_parts(parts, Body::empty()));
         }
-        if shown == Some(false) {
-            return Err(Refused::NoToken);
+        if token_matches == Some(false) {
+            return Err(Refusal::NoToken);
         }
-        let bytes = self.read(&parts.headers, body, connection.limits()).await?;
-        // If no token is required, one complete request is enough to be admitted.
+        let bytes = self.read_body(&parts.headers, body, connection.limits()).await?;
+        // Without a token, a complete request is enough to be admitted.
         connection.admit()?;
         Ok(Request::from_parts(parts, Body::from(bytes)))
     }
 
-    /// Reads a body within its limits of size and time.
-    async fn read<B>(
+    /// Reads a body within the limits of size and time.
+    async fn read_body<B>(
         &self,
         headers: &HeaderMap,
         mut body: B,
         limits: &Limits,
-    ) -> Result<Bytes, Refused>
+    ) -> Result<Bytes, Refusal>
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
         let declared =
             body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-        let impatient = headers.contains_key(header::EXPECT);
-        if declared.is_some_and(|size| size > DISCARDED_BYTES || size > BODY_BYTES && impatient) {
-            return Err(Refused::LargeBody);
+        let expects_continue = headers.contains_key(header::EXPECT);
+        if declared
+            .is_some_and(|size| size > DISCARDED_BYTES || size > MAX_BODY_BYTES && expects_continue)
+        {
+            return Err(Refusal::LargeBody);
         }
         let began = Instant::now();
-        let units = declared.unwrap_or(BODY_BYTES).min(BODY_BYTES).div_ceil(UNIT);
+        let units = declared.unwrap_or(MAX_BODY_BYTES).min(MAX_BODY_BYTES).div_ceil(BODY_UNIT);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let room = timeout_at(began + limits.body, self.bodies.acquire_many(units)).await;
-        let _room = room.map_err(|_| Refused::TooManyConnections)?;
-        let (mut bytes, mut seen) = (Vec::with_capacity(declared.unwrap_or(0).min(BODY_BYTES)), 0);
+        let permit = timeout_at(began + limits.body, self.bodies.acquire_many(units)).await;
+        let _permit = permit.map_err(|_| Refusal::TooManyConnections)?;
+        let (mut bytes, mut received) =
+            (Vec::with_capacity(declared.unwrap_or(0).min(MAX_BODY_BYTES)), 0);
         loop {
-            let earned = seen as u64 * 1000 / (limits.body_bytes_per_second as u64).max(1);
-            let end = began + limits.body + Duration::from_millis(earned);
+            let extra = received as u64 * 1000 / (limits.body_bytes_per_second as u64).max(1);
+            let end = began + limits.body + Duration::from_millis(extra);
             let frame = timeout_at(end, poll_fn(|context| Pin::new(&mut body).poll_frame(context)));
-            let frame = match frame.await.map_err(|_| Refused::SlowBody)? {
+            let frame = match frame.await.map_err(|_| Refusal::SlowBody)? {
                 Some(Ok(frame)) => frame,
-                Some(Err(_)) => return Err(Refused::BrokenBody),
+                Some(Err(_)) => return Err(Refusal::BrokenBody),
                 None => break,
             };
             let Ok(data) = frame.into_data() else { continue };
-            seen += data.len();
-            if seen > DISCARDED_BYTES || seen > BODY_BYTES && impatient {
-                return Err(Refused::LargeBody);
+            received += data.len();
+            if received > DISCARDED_BYTES || received > MAX_BODY_BYTES && expects_continue {
+                return Err(Refusal::LargeBody);
             }
-            if seen <= BODY_BYTES {
+            if received <= MAX_BODY_BYTES {
                 bytes.extend_from_slice(&data);
             }
         }
-        if seen > BODY_BYTES { Err(Refused::LargeBody) } else { Ok(bytes.into()) }
+        if received > MAX_BODY_BYTES { Err(Refusal::LargeBody) } else { Ok(bytes.into()) }
     }
 }
 
-fn is_open(request: &Parts) -> bool {
-    request.uri.path() == OPEN && (request.method == Method::GET || request.method == Method::HEAD)
+fn is_public(request: &Parts) -> bool {
+    request.uri.path() == PUBLIC_PATH
+        && (request.method == Method::GET || request.method == Method::HEAD)
 }
 
 fn head_bytes(request: &Parts) -> usize {
@@ -183,13 +185,13 @@ fn head_bytes(request: &Parts) -> usize {
     line + headers.map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
-/// The body of an answer. The request is in progress as long as it lives.
-pub(crate) struct Answer {
+/// The body of an answer. The request counts as in progress until it is dropped.
+pub(crate) struct GuardedBody {
     body: Body,
-    _underway: Underway,
+    _guard: RequestGuard,
 }
 
-impl hyper::body::Body for Answer {
+impl hyper::body::Body for GuardedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Addresses to listen on.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use isolith_types::{Code, Failure};
 
-/// An address, as `--listen` takes it.
+/// An address to listen on, in the syntax of `--listen`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// An address and a port; 0 means any free port.

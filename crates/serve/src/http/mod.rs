@@ -3,9 +3,9 @@
 mod accept;
 mod connections;
 mod gate;
+mod hosts;
 mod listen;
-mod names;
-mod refused;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -33,41 +33,40 @@ use crate::sessions::Sessions;
 use accept::Listener;
 use connections::{Connections, Limits};
 use gate::{Gate, Gated};
-use names::Names;
+use hosts::AllowedHosts;
 use unix::UnixSocket;
 
 pub use listen::Listen;
 pub use token::Token;
 
 /// Maximum size of a request's body.
-const BODY_BYTES: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 
-/// Queue of connections waiting to be accepted. When it is full, the system drops attempts, and
-/// clients retry only after a second.
+/// Length of the accept queue. When it is full, the system drops connection attempts, and clients
+/// retry only after a second.
 const BACKLOG: u32 = 1024;
 
-/// Interval of keep-alive messages to waiting clients, which reveal whether a client is still
-/// connected.
+/// Interval of keep-alive messages, which show whether a waiting client is still connected.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// Where a server listens, and whom it serves.
+/// Options of the HTTP server.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// Address to listen on.
     pub listen: Listen,
-    /// Token that clients must send. Required unless the address is local.
+    /// Token that clients must send. Required if other machines can connect.
     pub token: Option<Token>,
-    /// Host names of the server, in addition to its address.
+    /// Accepted host names, in addition to the server's address.
     pub hosts: Vec<String>,
-    /// Whether every request is independent, even in revisions of the protocol with sessions.
+    /// Serve without sessions, even in revisions of the protocol that have them.
     pub stateless: bool,
-    /// Whether to serve the fixtures of the conformance suite, in builds that have them.
+    /// Serve the fixtures of the conformance suite; fails in builds that lack them.
     pub conformance: bool,
     /// Maximum number of authenticated connections.
     pub connections: usize,
 }
 
-/// A listening server.
+/// A server that is listening.
 pub struct HttpServer {
     listener: Listener,
     connections: Connections,
@@ -94,11 +93,11 @@ impl Server {
                 .with_hint("only test builds have them"));
         }
         let listener = bind(listen)?;
-        let names = match listen {
-            Listen::Tcp(address) => Names::of(address.ip(), &options.hosts),
-            Listen::Unix(_) => Names::any(),
+        let hosts = match listen {
+            Listen::Tcp(address) => AllowedHosts::of(address.ip(), &options.hosts),
+            Listen::Unix(_) => AllowedHosts::any(),
         };
-        let router = Gate::new(names, token.clone()).around(self.router(options));
+        let router = Gate::new(hosts, token.clone()).around(self.router(options));
         let connections = Connections::new(Limits::of(options.connections));
         Ok(HttpServer { listener, connections, router, server: self.clone() })
     }
@@ -106,31 +105,31 @@ impl Server {
     fn router(&self, options: &HttpOptions) -> Router {
         #[cfg(feature = "conformance")]
         if options.conformance {
-            return self.router_of(crate::conformance::Rehearsal(self.clone()), options);
+            return self.router_for(crate::conformance::ConformanceServer(self.clone()), options);
         }
-        self.router_of(self.clone(), options)
+        self.router_for(self.clone(), options)
     }
 
-    fn router_of(&self, handler: impl ServerHandler + Clone, options: &HttpOptions) -> Router {
+    fn router_for(&self, handler: impl ServerHandler + Clone, options: &HttpOptions) -> Router {
         let sessions = Sessions::new();
         let service = StreamableHttpService::new(
             move || Ok(handler.clone()),
             Arc::new(sessions.clone()),
-            self.protocol(options),
+            self.protocol_config(options),
         );
-        let ending = middleware::from_fn_with_state(sessions, end_session);
-        let mcp = Router::new().fallback_service(service).layer(ending);
+        let end_sessions = middleware::from_fn_with_state(sessions, end_session);
+        let mcp = Router::new().fallback_service(service).layer(end_sessions);
         Router::new().nest("/mcp", mcp).route("/health", get(health))
     }
 
-    fn protocol(&self, options: &HttpOptions) -> StreamableHttpServerConfig {
+    fn protocol_config(&self, options: &HttpOptions) -> StreamableHttpServerConfig {
         StreamableHttpServerConfig::default()
             // The gate has already checked names and origins for all routes.
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_legacy_session_mode(!options.stateless)
             .with_json_response(options.stateless)
-            .with_max_request_body_bytes(BODY_BYTES)
+            .with_max_request_body_bytes(MAX_BODY_BYTES)
             .with_sse_keep_alive(Some(KEEP_ALIVE))
             .with_cancellation_token(self.stopping())
     }
@@ -160,10 +159,10 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl HttpServer {
-    /// The URL of the protocol. Over a Unix socket, any host name will do.
+    /// The URL of the MCP endpoint. For a Unix socket, the host name is arbitrary.
     ///
     /// # Errors
-    /// If the system cannot tell the address.
+    /// If the system does not report the address.
     pub fn url(&self) -> Result<String, Failure> {
         match &self.listener {
             Listener::Unix(_) => Ok("http://localhost/mcp".to_owned()),
@@ -185,7 +184,7 @@ impl HttpServer {
     }
 }
 
-/// Ends a session, if there is one. Answers with a status that all clients accept: some know only
+/// Answers a DELETE, which ends a session, with a status that all clients accept: some accept only
 /// 200 and 204.
 async fn end_session(State(sessions): State<Sessions>, request: Request, next: Next) -> Response {
     if request.method() != Method::DELETE {
@@ -195,7 +194,7 @@ async fn end_session(State(sessions): State<Sessions>, request: Request, next: N
     if let Some(id) = id.map(SessionId::from)
         && !sessions.has_session(&id).await.unwrap_or(false)
     {
-        return (StatusCode::NOT_FOUND, "there is no such session").into_response();
+        return (StatusCode::NOT_FOUND, "no such session").into_response();
     }
     let mut response = next.run(request).await;
     if response.status() == StatusCode::ACCEPTED {
@@ -206,6 +205,6 @@ async fn end_session(State(sessions): State<Sessions>, request: Request, next: N
 
 async fn health() -> Response {
     let version = env!("CARGO_PKG_VERSION");
-    let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, format!("{{\"ok\":true,\"version\":\"{version}\"}}\n")).into_response()
+    let headers = [(header::CONTENT_TYPE, "application/json")];
+    (headers, format!("{{\"ok\":true,\"version\":\"{version}\"}}\n")).into_response()
 }

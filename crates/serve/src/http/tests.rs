@@ -1,4 +1,4 @@
-//! Real connections on loopback to a few routes behind the gate, with low limits.
+//! Tests with real loopback connections to a few routes behind the gate, with low limits.
 
 use std::time::Duration;
 
@@ -15,53 +15,52 @@ use tokio_util::sync::CancellationToken;
 use super::accept::{Listener, serve};
 use super::connections::{Connections, Limits};
 use super::gate::Gate;
-use super::names::Names;
+use super::hosts::AllowedHosts;
 use super::*;
 
 const TOKEN: &str = "0123456789abcdef";
 const BEARER: &str = "Authorization: Bearer 0123456789abcdef\r\n";
 
-/// Long enough for anything expected, on any machine.
-const EVER: Duration = Duration::from_secs(60);
+/// Long enough for anything that is expected to happen, on any machine.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Longer than any test.
-const NEVER: Duration = Duration::from_secs(600);
+const NO_TIMEOUT: Duration = Duration::from_secs(600);
 
-const SOON: Duration = Duration::from_secs(1);
+const SHORT: Duration = Duration::from_secs(1);
 
-/// A server that is stopped at the end of the test.
-struct Served {
+/// A server that stops when dropped.
+struct TestServer {
     address: SocketAddr,
     connections: Connections,
     stopping: CancellationToken,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.stopping.cancel();
         self.task.abort();
     }
 }
 
-fn patient() -> Limits {
-    Limits { head: NEVER, idle: NEVER, body: NEVER, ..Limits::of(100) }
+fn no_timeouts() -> Limits {
+    Limits { head: NO_TIMEOUT, idle: NO_TIMEOUT, body: NO_TIMEOUT, ..Limits::of(100) }
 }
 
-async fn served(limits: Limits, token: Option<&str>, router: Router) -> Served {
+async fn start(limits: Limits, token: Option<&str>, router: Router) -> TestServer {
     let listener = listen_on(([127, 0, 0, 1], 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let token = token.map(|token| Token::new(token).unwrap());
-    let router = Gate::new(Names::of(address.ip(), &[]), token).around(router);
+    let router = Gate::new(AllowedHosts::of(address.ip(), &[]), token).around(router);
     let (connections, stopping) = (Connections::new(limits), CancellationToken::new());
     let (all, stop) = (connections.clone(), stopping.clone());
     let task = tokio::spawn(async move {
         serve(&Listener::Tcp(listener), &all, &router, &stop).await;
     });
-    Served { address, connections, stopping, task }
+    TestServer { address, connections, stopping, task }
 }
 
-/// Routes of several kinds.
 fn routes() -> Router {
     Router::new()
         .route("/health", get(super::health))
@@ -69,34 +68,34 @@ fn routes() -> Router {
         .route("/size", post(|body: Bytes| async move { body.len().to_string() }))
 }
 
-impl Served {
+impl TestServer {
     async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
     /// Sends bytes and reads everything up to the end of the connection.
-    async fn ask(&self, request: &str) -> Answered {
+    async fn request(&self, request: &str) -> HttpAnswer {
         let mut stream = self.connect().await;
-        // A refused request need not be read completely.
+        // A refused request may not be read completely.
         let _ = stream.write_all(request.as_bytes()).await;
-        Answered::of(&rest(&mut stream).await)
+        HttpAnswer::of(&read_to_end(&mut stream).await)
     }
 }
 
-async fn rest(stream: &mut TcpStream) -> String {
+async fn read_to_end(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let _ = tokio::time::timeout(EVER, stream.read_to_end(&mut bytes)).await.unwrap();
+    let _ = tokio::time::timeout(TEST_TIMEOUT, stream.read_to_end(&mut bytes)).await.unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 #[derive(Debug)]
-struct Answered {
+struct HttpAnswer {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answered {
+impl HttpAnswer {
     fn of(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
         let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -119,30 +118,30 @@ fn request(line: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// Reads one answer of a connection that stays open.
-async fn one(stream: &mut TcpStream) -> Answered {
+/// Reads one answer, of a connection that stays open.
+async fn read_one(stream: &mut TcpStream) -> HttpAnswer {
     let (mut text, mut byte) = (Vec::new(), [0]);
     while !text.ends_with(b"\r\n\r\n") {
-        tokio::time::timeout(EVER, stream.read_exact(&mut byte)).await.unwrap().unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, stream.read_exact(&mut byte)).await.unwrap().unwrap();
         text.push(byte[0]);
     }
     let head = String::from_utf8(text).unwrap().to_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.unwrap().parse().unwrap()];
     stream.read_exact(&mut body).await.unwrap();
-    Answered::of(&(head + std::str::from_utf8(&body).unwrap()))
+    HttpAnswer::of(&(head + std::str::from_utf8(&body).unwrap()))
 }
 
 #[tokio::test]
-async fn no_route_is_outside_the_gate() {
-    // However a route is added to the router.
+async fn no_route_bypasses_the_gate() {
+    // Routes that are added in every possible way.
     let extra = Router::new()
         .route("/later", get(|| async { "private" }))
         .nest("/v9", Router::new().route("/inside", get(|| async { "private" })))
         .nest_service("/files", Router::new().fallback(|| async { "private" }))
         .merge(Router::new().route("/health/more", get(|| async { "private" })))
         .fallback(|| async { "private" });
-    let served = served(patient(), Some(TOKEN), routes().merge(extra)).await;
+    let server = start(no_timeouts(), Some(TOKEN), routes().merge(extra)).await;
     let paths = [
         "/later",
         "/v9/inside",
@@ -162,7 +161,7 @@ async fn no_route_is_outside_the_gate() {
     for path in paths {
         let line = format!("GET {path}");
         let open = path.split('?').next() == Some("/health");
-        let without = served.ask(&request(&line, "", "")).await;
+        let without = server.request(&request(&line, "", "")).await;
         assert!(!without.body.contains("private"), "{path}: {without:?}");
         if open {
             assert_eq!(without.status, 200, "{path}");
@@ -171,98 +170,98 @@ async fn no_route_is_outside_the_gate() {
             assert!(without.head.contains("www-authenticate: bearer"), "{without:?}");
         }
         let wrong = "Authorization: Bearer 0123456789abcdeX\r\n";
-        let wrong = served.ask(&request(&line, wrong, "")).await;
+        let wrong = server.request(&request(&line, wrong, "")).await;
         assert_eq!(wrong.status, if open { 200 } else { 401 }, "{path}");
-        // Names and origins are checked with or without the token.
+        // Hosts and origins are checked even with the token.
         for (header, code) in
             [("Origin: http://evil.example\r\n", "forbidden"), ("Host: x\r\n", "bad_input")]
         {
-            let foreign = served.ask(&request(&line, &format!("{BEARER}{header}"), "")).await;
+            let foreign = server.request(&request(&line, &format!("{BEARER}{header}"), "")).await;
             assert_eq!(foreign.code(), code, "{path}: {foreign:?}");
         }
         let rebound = format!("GET {path} HTTP/1.1\r\nHost: evil.example\r\n{BEARER}\r\n");
-        let rebound = served.ask(&rebound).await;
+        let rebound = server.request(&rebound).await;
         assert_eq!((rebound.status, rebound.code().as_str()), (403, "forbidden"), "{path}");
     }
-    let with = served.ask(&request("GET /later", BEARER, "")).await;
+    let with = server.request(&request("GET /later", BEARER, "")).await;
     assert_eq!((with.status, with.body.as_str()), (200, "private"));
-    assert_eq!(served.ask(&request("POST /health", "", "")).await.status, 401);
+    assert_eq!(server.request(&request("POST /health", "", "")).await.status, 401);
 }
 
 #[tokio::test]
-async fn errors_of_routes_have_the_common_shape() {
-    let served = served(patient(), Some(TOKEN), routes()).await;
-    let missing = served.ask(&request("GET /nowhere", BEARER, "")).await;
+async fn routing_errors_have_the_common_format() {
+    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
+    let missing = server.request(&request("GET /nowhere", BEARER, "")).await;
     assert_eq!((missing.status, missing.code().as_str()), (404, "not_found"));
-    let wrong = served.ask(&request("GET /echo", BEARER, "")).await;
+    let wrong = server.request(&request("GET /echo", BEARER, "")).await;
     assert_eq!((wrong.status, wrong.code().as_str()), (405, "bad_input"));
     assert!(wrong.head.contains("allow: post"), "{wrong:?}");
 }
 
 #[tokio::test]
 async fn silent_connections_do_not_block_others() {
-    let served = served(patient(), Some(TOKEN), routes()).await;
+    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
     let mut silent = Vec::new();
     for number in 0..200 {
-        silent.push(served.connect().await);
+        silent.push(server.connect().await);
         if number % 20 == 0 {
-            let answer = served.ask(&request("POST /echo", BEARER, "hello")).await;
+            let answer = server.request(&request("POST /echo", BEARER, "hello")).await;
             assert_eq!((answer.status, answer.body.as_str()), (200, "hello"));
         }
     }
-    let mut client = served.connect().await;
+    let mut client = server.connect().await;
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
     client.write_all(hello.as_bytes()).await.unwrap();
-    assert_eq!(one(&mut client).await.body, "hello");
-    // Once admitted, it stays, however many come after it.
+    assert_eq!(read_one(&mut client).await.body, "hello");
+    // An admitted connection stays, however many come after it.
     for _ in 0..200 {
-        silent.push(served.connect().await);
+        silent.push(server.connect().await);
     }
     client.write_all(hello.as_bytes()).await.unwrap();
-    assert_eq!(one(&mut client).await.body, "hello");
-    let (strangers, admitted) = served.connections.count();
-    assert!(strangers <= 64 && admitted == 1, "{strangers} {admitted}");
+    assert_eq!(read_one(&mut client).await.body, "hello");
+    let (pending, admitted) = server.connections.count();
+    assert!(pending <= 64 && admitted == 1, "{pending} {admitted}");
     // The first ones were evicted.
-    assert_eq!(rest(&mut silent[0]).await, "");
+    assert_eq!(read_to_end(&mut silent[0]).await, "");
 }
 
 #[tokio::test]
-async fn half_a_request_keeps_no_slot() {
-    let limits = Limits { strangers: 1, ..patient() };
-    let served = served(limits, Some(TOKEN), routes()).await;
-    let mut first = served.connect().await;
+async fn an_incomplete_request_does_not_keep_its_slot() {
+    let limits = Limits { pending: 1, ..no_timeouts() };
+    let server = start(limits, Some(TOKEN), routes()).await;
+    let mut first = server.connect().await;
     first.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
-    let mut second = served.connect().await;
-    // Whether it gets an explanation depends on how much was read.
-    let answer = rest(&mut first).await;
+    let mut second = server.connect().await;
+    // Whether it gets an answer depends on how much was read.
+    let answer = read_to_end(&mut first).await;
     assert!(
-        answer.is_empty() || Answered::of(&answer).code() == "too_many_connections",
+        answer.is_empty() || HttpAnswer::of(&answer).code() == "too_many_connections",
         "{answer}"
     );
     second.write_all(request("GET /health", "", "").as_bytes()).await.unwrap();
-    assert_eq!(Answered::of(&rest(&mut second).await).status, 200);
+    assert_eq!(HttpAnswer::of(&read_to_end(&mut second).await).status, 200);
 }
 
 #[tokio::test]
-async fn strangers_time_out() {
-    let served = served(Limits { head: SOON, ..patient() }, Some(TOKEN), routes()).await;
-    let mut silent = served.connect().await;
-    assert_eq!(rest(&mut silent).await, "");
-    // Sending a line now and then does not extend it.
-    let mut slow = served.connect().await;
+async fn pending_connections_time_out() {
+    let server = start(Limits { head: SHORT, ..no_timeouts() }, Some(TOKEN), routes()).await;
+    let mut silent = server.connect().await;
+    assert_eq!(read_to_end(&mut silent).await, "");
+    // Sending a byte now and then does not extend the time.
+    let mut slow = server.connect().await;
     slow.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ").await.unwrap();
-    let dripping = async {
+    let sending = async {
         loop {
-            tokio::time::sleep(SOON / 10).await;
+            tokio::time::sleep(SHORT / 10).await;
             if slow.write_all(b"a").await.is_err() {
                 break;
             }
         }
     };
-    tokio::time::timeout(EVER, dripping).await.unwrap();
-    let mut cut = served.connect().await;
+    tokio::time::timeout(TEST_TIMEOUT, sending).await.unwrap();
+    let mut cut = server.connect().await;
     cut.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
-    let answer = Answered::of(&rest(&mut cut).await);
+    let answer = HttpAnswer::of(&read_to_end(&mut cut).await);
     assert_eq!((answer.status, answer.code().as_str()), (408, "timeout"));
 }
 
@@ -275,27 +274,29 @@ async fn idle_connections_time_out_but_event_streams_do_not() {
         axum::body::Body::new(Events(events))
     };
     let router = routes().route("/events", get(stream));
-    let served = served(Limits { idle: SOON, ..patient() }, Some(TOKEN), router).await;
-    let mut listening = served.connect().await;
+    let server = start(Limits { idle: SHORT, ..no_timeouts() }, Some(TOKEN), router).await;
+    let mut listening = server.connect().await;
     let line = format!("GET /events HTTP/1.1\r\nHost: localhost\r\n{BEARER}\r\n");
     listening.write_all(line.as_bytes()).await.unwrap();
     events.send("first").await.unwrap();
     let mut seen = String::new();
     while !seen.contains("first") {
         let mut bytes = [0; 256];
-        let count = tokio::time::timeout(EVER, listening.read(&mut bytes)).await.unwrap().unwrap();
+        let count =
+            tokio::time::timeout(TEST_TIMEOUT, listening.read(&mut bytes)).await.unwrap().unwrap();
         seen += std::str::from_utf8(&bytes[..count]).unwrap();
     }
     // Meanwhile another idle connection is closed.
-    let mut waiting = served.connect().await;
+    let mut waiting = server.connect().await;
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
     waiting.write_all(hello.as_bytes()).await.unwrap();
-    assert!(rest(&mut waiting).await.ends_with("hello"));
+    assert!(read_to_end(&mut waiting).await.ends_with("hello"));
     events.send("second").await.unwrap();
     drop(events);
     while !seen.contains("second") {
         let mut bytes = [0; 256];
-        let count = tokio::time::timeout(EVER, listening.read(&mut bytes)).await.unwrap().unwrap();
+        let count =
+            tokio::time::timeout(TEST_TIMEOUT, listening.read(&mut bytes)).await.unwrap().unwrap();
         assert_ne!(count, 0, "{seen}");
         seen += std::str::from_utf8(&bytes[..count]).unwrap();
     }
@@ -319,58 +320,58 @@ impl hyper::body::Body for Events {
 
 #[tokio::test]
 async fn large_bodies_are_refused() {
-    let served = served(patient(), Some(TOKEN), routes()).await;
-    let whole = "x".repeat(BODY_BYTES);
-    let answer = served.ask(&request("POST /size", BEARER, &whole)).await;
-    assert_eq!((answer.status, answer.body), (200, BODY_BYTES.to_string()));
-    let answer = served.ask(&request("POST /size", BEARER, &format!("{whole}x"))).await;
+    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
+    let whole = "x".repeat(MAX_BODY_BYTES);
+    let answer = server.request(&request("POST /size", BEARER, &whole)).await;
+    assert_eq!((answer.status, answer.body), (200, MAX_BODY_BYTES.to_string()));
+    let answer = server.request(&request("POST /size", BEARER, &format!("{whole}x"))).await;
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    let chunk = format!("{:x}\r\n{whole}x\r\n0\r\n\r\n", BODY_BYTES + 1);
+    let chunk = format!("{:x}\r\n{whole}x\r\n0\r\n\r\n", MAX_BODY_BYTES + 1);
     let chunked = format!(
         "Host: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n{BEARER}\r\n"
     );
-    let answer = served.ask(&format!("POST /size HTTP/1.1\r\n{chunked}{chunk}")).await;
+    let answer = server.request(&format!("POST /size HTTP/1.1\r\n{chunked}{chunk}")).await;
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    // A body announced as far too large is not read at all.
+    // A body that is declared far too large is not read at all.
     let announced = format!(
         "POST /size HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: 99999999999\r\n\r\n"
     );
-    assert_eq!(served.ask(&announced).await.status, 413);
+    assert_eq!(server.request(&announced).await.status, 413);
     let broken = "POST /size HTTP/1.1\r\n".to_owned() + &chunked + "zz\r\n";
-    assert_eq!(served.ask(&broken).await.status, 400);
-    // Bodies of strangers are neither read nor waited for.
-    let stranger = "POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n";
-    assert_eq!(served.ask(stranger).await.status, 401);
+    assert_eq!(server.request(&broken).await.status, 400);
+    // Without a token, bodies are neither read nor waited for.
+    let without_token = "POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n";
+    assert_eq!(server.request(without_token).await.status, 401);
 }
 
 #[tokio::test]
 async fn slow_bodies_are_cut_off() {
-    let limits = Limits { body: SOON, body_bytes_per_second: 1 << 20, ..patient() };
-    let served = served(limits, Some(TOKEN), routes()).await;
+    let limits = Limits { body: SHORT, body_bytes_per_second: 1 << 20, ..no_timeouts() };
+    let server = start(limits, Some(TOKEN), routes()).await;
     let head =
         format!("POST /size HTTP/1.1\r\nHost: localhost\r\n{BEARER}Content-Length: 99999\r\n\r\n");
-    let mut slow = served.connect().await;
+    let mut slow = server.connect().await;
     slow.write_all(head.as_bytes()).await.unwrap();
     let (mut reading, mut writing) = slow.split();
     let mut answer = Vec::new();
-    let dripping = async {
+    let sending = async {
         loop {
-            tokio::time::sleep(SOON / 20).await;
-            // It may already be answered and closed.
+            tokio::time::sleep(SHORT / 20).await;
+            // The connection may already be answered and closed.
             let _ = writing.write_all(b"x").await;
         }
     };
     tokio::select! {
-        () = dripping => {}
-        read = tokio::time::timeout(EVER, reading.read_to_end(&mut answer)) => { let _ = read.unwrap(); }
+        () = sending => {}
+        read = tokio::time::timeout(TEST_TIMEOUT, reading.read_to_end(&mut answer)) => { let _ = read.unwrap(); }
     }
-    let answer = Answered::of(std::str::from_utf8(&answer).unwrap());
+    let answer = HttpAnswer::of(std::str::from_utf8(&answer).unwrap());
     assert_eq!((answer.status, answer.code().as_str()), (408, "timeout"));
 }
 
 #[tokio::test]
-async fn malformed_requests_are_refused_without_harm() {
-    let served = served(patient(), Some(TOKEN), routes()).await;
+async fn malformed_requests_are_refused() {
+    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
     let long = |bytes: usize| {
         format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: {}\r\n\r\n", "a".repeat(bytes))
     };
@@ -392,7 +393,7 @@ async fn malformed_requests_are_refused_without_harm() {
         ("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".to_owned(), 400),
         ("\u{16}\u{3}\u{1} TLS to a plain port\r\n\r\n".to_owned(), 400),
     ] {
-        let answer = served.ask(&request).await;
+        let answer = server.request(&request).await;
         let shown: String = request.chars().take(60).collect();
         if status == 414 {
             assert!([414, 431].contains(&answer.status), "{shown:?}: {answer:?}");
@@ -400,74 +401,74 @@ async fn malformed_requests_are_refused_without_harm() {
             assert_eq!(answer.status, status, "{shown:?}: {:?}", answer.head);
         }
     }
-    assert_eq!(served.ask(&long(100_000)).await.code(), "too_large");
-    let answer = served.ask(&request("POST /echo", BEARER, "hello")).await;
+    assert_eq!(server.request(&long(100_000)).await.code(), "too_large");
+    let answer = server.request(&request("POST /echo", BEARER, "hello")).await;
     assert_eq!(answer.body, "hello");
 }
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let served = served(patient(), Some(TOKEN), routes()).await;
+    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
     let more =
         |body: &str| request("POST /echo", BEARER, body).replace("Connection: close\r\n", "");
-    let mut stream = served.connect().await;
+    let mut stream = server.connect().await;
     let all = more("one") + &more("two") + &request("POST /echo", BEARER, "three");
     stream.write_all(all.as_bytes()).await.unwrap();
     for body in ["one", "two", "three"] {
-        assert_eq!(one(&mut stream).await.body, body);
+        assert_eq!(read_one(&mut stream).await.body, body);
     }
-    assert_eq!(rest(&mut stream).await, "");
-    // A stranger gets one answer; what follows is ignored.
+    assert_eq!(read_to_end(&mut stream).await, "");
+    // A pending connection gets one answer; further requests are ignored.
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let answers = served.ask(&health.repeat(50)).await;
+    let answers = server.request(&health.repeat(50)).await;
     assert!(answers.head.contains("connection: close"), "{answers:?}");
     assert_eq!(answers.body.matches("\"ok\":true").count(), 1, "{answers:?}");
 }
 
 #[tokio::test]
 async fn without_a_token_a_complete_request_is_admitted() {
-    let served = served(patient(), None, routes()).await;
-    let mut half = served.connect().await;
+    let server = start(no_timeouts(), None, routes()).await;
+    let mut half = server.connect().await;
     half.write_all(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe")
         .await
         .unwrap();
-    let mut health = served.connect().await;
+    let mut health = server.connect().await;
     health.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    assert_eq!(Answered::of(&rest(&mut health).await).status, 200);
-    assert_eq!(served.connections.count().1, 0);
+    assert_eq!(HttpAnswer::of(&read_to_end(&mut health).await).status, 200);
+    assert_eq!(server.connections.count().1, 0);
     half.write_all(b"llo").await.unwrap();
-    assert_eq!(one(&mut half).await.body, "hello");
-    assert_eq!(served.connections.count().1, 1);
+    assert_eq!(read_one(&mut half).await.body, "hello");
+    assert_eq!(server.connections.count().1, 1);
     let rebound = "POST /echo HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(served.ask(rebound).await.status, 403);
+    assert_eq!(server.request(rebound).await.status, 403);
 }
 
 #[tokio::test]
 async fn too_many_admitted_connections_are_refused() {
-    let limits = Limits { admitted: 2, ..patient() };
-    let served = served(limits, Some(TOKEN), routes()).await;
+    let limits = Limits { admitted: 2, ..no_timeouts() };
+    let server = start(limits, Some(TOKEN), routes()).await;
     let hello = request("POST /echo", BEARER, "hello").replace("Connection: close\r\n", "");
     let mut kept = Vec::new();
     for _ in 0..2 {
-        let mut stream = served.connect().await;
+        let mut stream = server.connect().await;
         stream.write_all(hello.as_bytes()).await.unwrap();
-        assert_eq!(one(&mut stream).await.status, 200);
+        assert_eq!(read_one(&mut stream).await.status, 200);
         kept.push(stream);
     }
-    let refused = served.ask(&hello).await;
+    let refused = server.request(&hello).await;
     assert_eq!((refused.status, refused.code().as_str()), (503, "too_many_connections"));
-    assert_eq!(served.ask(&request("GET /health", "", "")).await.status, 200);
+    assert_eq!(server.request(&request("GET /health", "", "")).await.status, 200);
     drop(kept.pop());
     let again = async {
-        while served.ask(&request("POST /echo", BEARER, "hello")).await.status != 200 {
+        while server.request(&request("POST /echo", BEARER, "hello")).await.status != 200 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(EVER, again).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, again).await.unwrap();
 }
 
 #[tokio::test]
-async fn stopping_closes_silent_connections_and_finishes_answers() {
+async fn stopping_closes_idle_connections_and_finishes_answers() {
     let (answer, wait) = tokio::sync::oneshot::channel::<()>();
     let wait = Arc::new(tokio::sync::Mutex::new(Some(wait)));
     let (began, begin) = tokio::sync::oneshot::channel::<()>();
@@ -477,15 +478,15 @@ async fn stopping_closes_silent_connections_and_finishes_answers() {
         wait.lock().await.take().unwrap().await.unwrap();
         "done"
     };
-    let mut served = served(patient(), Some(TOKEN), routes().route("/slow", get(slow))).await;
-    let mut silent = served.connect().await;
-    let mut busy = served.connect().await;
+    let mut server = start(no_timeouts(), Some(TOKEN), routes().route("/slow", get(slow))).await;
+    let mut silent = server.connect().await;
+    let mut busy = server.connect().await;
     let line = format!("GET /slow HTTP/1.1\r\nHost: localhost\r\n{BEARER}\r\n");
     busy.write_all(line.as_bytes()).await.unwrap();
     begin.await.unwrap();
-    served.stopping.cancel();
-    assert_eq!(rest(&mut silent).await, "");
+    server.stopping.cancel();
+    assert_eq!(read_to_end(&mut silent).await, "");
     answer.send(()).unwrap();
-    assert!(rest(&mut busy).await.ends_with("done"));
-    tokio::time::timeout(EVER, &mut served.task).await.unwrap().unwrap();
+    assert!(read_to_end(&mut busy).await.ends_with("done"));
+    tokio::time::timeout(TEST_TIMEOUT, &mut server.task).await.unwrap().unwrap();
 }

@@ -3,10 +3,9 @@
 use axum::http::{HeaderMap, header};
 use isolith_types::{Code, Failure};
 
-/// Minimum length.
 const MIN_LENGTH: usize = 16;
 
-/// A secret, kept as a hash.
+/// A token, stored as a hash.
 #[derive(Clone)]
 pub struct Token(blake3::Hash);
 
@@ -17,26 +16,25 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token that is long enough.
+    /// Checks and hashes a token.
     ///
     /// # Errors
-    /// `usage` if it is too short or contains characters that a header cannot carry.
+    /// `usage` if it is shorter than 16 characters or not printable ASCII without spaces.
     pub fn new(text: &str) -> Result<Self, Failure> {
         if text.len() < MIN_LENGTH || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             let message = format!(
                 "a token needs at least {MIN_LENGTH} characters: ASCII letters, digits or punctuation"
             );
             return Err(Failure::new(Code::Usage, message)
-                .with_hint("`openssl rand -hex 32` makes a good one"));
+                .with_hint("`openssl rand -hex 32` generates one"));
         }
         Ok(Self(blake3::hash(text.as_bytes())))
     }
 
-    /// Whether a request has the token. Compares hashes in constant time.
+    /// Whether a request has the token. Hashes are compared in constant time.
     pub(crate) fn matches(&self, headers: &HeaderMap) -> bool {
-        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let shown = shown.and_then(|value| value.split_once(' '));
-        shown.is_some_and(|(scheme, token)| {
+        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        value.and_then(|value| value.split_once(' ')).is_some_and(|(scheme, token)| {
             scheme.eq_ignore_ascii_case("bearer") && blake3::hash(token.trim().as_bytes()) == self.0
         })
     }
@@ -48,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(value: &str) -> HeaderMap {
+    fn authorization(value: &str) -> HeaderMap {
         let value = HeaderValue::from_str(value).unwrap();
         HeaderMap::from_iter([(header::AUTHORIZATION, value)])
     }
@@ -66,7 +64,7 @@ mod tests {
             ("Basic 0123456789abcdef", false),
             ("0123456789abcdef", false),
         ] {
-            assert_eq!(token.matches(&shown(value)), expected, "{value}");
+            assert_eq!(token.matches(&authorization(value)), expected, "{value}");
         }
         assert!(!token.matches(&HeaderMap::new()));
         for bad in ["", "short", "with spaces in the middle", "0123456789abcdeé"] {

@@ -4,55 +4,54 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isolith_engine::{
-    CodeFilter, CodeHit, CodeHits, CodeSearch, Engine, IndexedChunk, IndexedFile, Root,
+    CodeFilter, CodeHit, CodeHits, CodeSearch, Engine, FoundPlace, IndexedChunk, IndexedFile, Root,
 };
-use isolith_types::{Code, Failure, Moment};
+use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{bounded, limit, question};
-use crate::fresh::{fresh, renew};
+use crate::arguments::{NoArguments, check_length, check_query, result_limit};
+use crate::fresh::{reindex, search_fresh};
 use crate::hints::for_agents;
 use crate::server::Server;
-use crate::text::{cut, lines_from, round};
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::text::{lines_from, round, truncate};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
-/// Maximum size of a snippet; `read_chunk` returns the rest.
-const SNIPPET_BYTES: usize = 1_600;
+/// Maximum size of a snippet; `read_chunk` returns the whole chunk.
+const MAX_SNIPPET_BYTES: usize = 1_600;
 
-/// Maximum number of snippet lines in the text.
-const SNIPPET_LINES: usize = 6;
+/// Maximum number of lines of a snippet in the text.
+const MAX_SNIPPET_LINES: usize = 6;
 
-/// Maximum size of an answer of `read_chunk`.
-const CHUNKS_BYTES: usize = 32 << 10;
+/// Maximum size of the chunks that `read_chunk` returns.
+const MAX_CHUNKS_BYTES: usize = 32 << 10;
 
-/// Maximum length of a filter.
-const FILTER_BYTES: usize = 1_024;
+const MAX_FILTER_BYTES: usize = 1_024;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "search_code",
             Effect::Read,
-            "Find code by a question, keywords or a name; returns ranked snippets. Use it before grep; not for exact strings. Untrusted data.",
+            "Find code by a question, keywords or a name; returns ranked snippets. Use it before grep, but not for exact strings. Untrusted data.",
             search_code,
         ),
         Tool::new(
             "search_similar",
             Effect::Read,
-            "Find code similar to the code at a line of a file.",
+            "Find code similar to that at a line of a file.",
             search_similar,
         ),
         Tool::new(
             "read_chunk",
             Effect::Read,
-            "Read whole chunks (functions, classes, sections) of an indexed file, such as a hit. Untrusted data.",
+            "Return whole chunks (functions, classes, sections) of an indexed file, such as a hit. Untrusted data.",
             read_chunk,
         ),
         Tool::new(
             "index_status",
             Effect::Read,
-            "List the indexed folders with counts and times.",
+            "List the indexed folders with file counts and times.",
             index_status,
         ),
     ]
@@ -70,14 +69,15 @@ struct SearchCode {
     path: Option<String>,
 }
 
-async fn search_code(call: Call, asked: SearchCode) -> Result<Found, Failure> {
-    let SearchCode { query, limit: most, language, path } = asked;
+async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
+    let SearchCode { query, limit, language, path } = arguments;
     let filter = filter(&call.server, language, path)?;
-    let search = CodeSearch { filter, ..CodeSearch::new(question(&query)?, limit(most)?) };
+    let search =
+        CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, result_limit(limit)?) };
     let engine = call.server.stores().code()?;
-    call.server.settled().await;
-    let found = fresh(&engine, || engine.search_code(&search)).await;
-    found.map(|found| Found::of(found, &call.server, &engine))
+    call.server.wait_for_watchers().await;
+    let found = search_fresh(&engine, || engine.search_code(&search)).await;
+    found.map(|found| CodeResults::of(found, &call.server, &engine))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -91,14 +91,15 @@ struct SearchSimilar {
     language: Option<String>,
 }
 
-async fn search_similar(call: Call, asked: SearchSimilar) -> Result<Found, Failure> {
-    let SearchSimilar { path, line, limit: most, language } = asked;
-    let (filter, most) = (filter(&call.server, language, None)?, limit(most)?);
+async fn search_similar(call: Call, arguments: SearchSimilar) -> Result<CodeResults, Failure> {
+    let SearchSimilar { path, line, limit, language } = arguments;
+    let (filter, limit) = (filter(&call.server, language, None)?, result_limit(limit)?);
     let file = call.server.stores().confinement().file(&path)?;
     let engine = call.server.stores().code()?;
-    call.server.settled().await;
-    let found = fresh(&engine, || engine.similar_to(&file, line, filter.clone(), most)).await;
-    found.map(|found| Found::of(found, &call.server, &engine))
+    call.server.wait_for_watchers().await;
+    let found =
+        search_fresh(&engine, || engine.similar_to(&file, line, filter.clone(), limit)).await;
+    found.map(|found| CodeResults::of(found, &call.server, &engine))
 }
 
 fn filter(
@@ -107,7 +108,7 @@ fn filter(
     path: Option<String>,
 ) -> Result<CodeFilter, Failure> {
     for (name, text) in [("language", &language), ("path", &path)] {
-        bounded(name, text.as_deref().unwrap_or_default(), FILTER_BYTES)?;
+        check_length(name, text.as_deref().unwrap_or_default(), MAX_FILTER_BYTES)?;
     }
     let (languages, paths) = (language.into_iter().collect(), path.into_iter().collect());
     let base = server.stores().project_folder();
@@ -115,15 +116,17 @@ fn filter(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Found {
-    hits: Vec<Hit>,
+struct CodeResults {
+    hits: Vec<CodeResult>,
     degraded: Option<String>,
+    /// Nothing fits the query well
+    weak: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Hit {
+struct CodeResult {
     root: String,
     path: String,
     start_line: u32,
@@ -133,22 +136,37 @@ struct Hit {
     score: f64,
     snippet: String,
     why: Vec<String>,
+    /// Further places in the file
+    also: Vec<Also>,
     stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
     before: usize,
 }
 
-impl Found {
-    fn of(found: CodeHits, server: &Server, engine: &Engine) -> Self {
-        let CodeHits { hits, degraded, .. } = found;
-        let degraded = degraded.map(|it| it.worded(for_agents));
-        let hits = hits.into_iter().map(Hit::from).collect();
-        Self { hits, degraded, notice: server.stores().notice(engine) }
+#[derive(Serialize, JsonSchema)]
+struct Also {
+    start_line: u32,
+    end_line: u32,
+    symbol: Option<String>,
+}
+
+impl From<FoundPlace> for Also {
+    fn from(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> Self {
+        Self { start_line, end_line, symbol }
     }
 }
 
-impl From<CodeHit> for Hit {
+impl CodeResults {
+    fn of(found: CodeHits, server: &Server, engine: &Engine) -> Self {
+        let CodeHits { hits, degraded, weak, .. } = found;
+        let degraded = degraded.map(|it| it.worded(for_agents));
+        let hits = hits.into_iter().map(CodeResult::from).collect();
+        Self { hits, degraded, weak, notice: server.stores().notice(engine) }
+    }
+}
+
+impl From<CodeHit> for CodeResult {
     fn from(hit: CodeHit) -> Self {
         let before = hit.symbol_line.map_or(0, |line| line.saturating_sub(hit.snippet_line));
         Self {
@@ -160,30 +178,36 @@ impl From<CodeHit> for Hit {
             symbol: hit.symbol,
             kind: hit.kind.name().to_owned(),
             score: round(f64::from(hit.score)),
-            snippet: cut(&hit.snippet, SNIPPET_BYTES).to_owned(),
+            snippet: truncate(&hit.snippet, MAX_SNIPPET_BYTES).to_owned(),
             why: hit.why,
+            also: hit.also.into_iter().map(Also::from).collect(),
             stale: hit.stale,
         }
     }
 }
 
-impl Shown for Found {
+impl ToolAnswer for CodeResults {
     fn text(&self) -> String {
-        let mut text = match self.hits.is_empty() {
-            true => "nothing found\n".to_owned(),
-            false => String::new(),
+        let mut text = match (self.hits.is_empty(), self.weak) {
+            (true, _) => "nothing found\n".to_owned(),
+            (false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
+            (false, false) => String::new(),
         };
         for hit in &self.hits {
-            let place = Path::new(&hit.root).join(&hit.path);
-            let _ = write!(text, "{}:{}-{}", place.display(), hit.start_line, hit.end_line);
+            let path = Path::new(&hit.root).join(&hit.path);
+            let _ = write!(text, "{}:{}-{}", path.display(), hit.start_line, hit.end_line);
             if let Some(symbol) = &hit.symbol {
                 let _ = write!(text, " {symbol}");
             }
             let stale =
                 if hit.stale { ", stale: the file has changed since it was indexed" } else { "" };
             let _ = writeln!(text, " ({}, {:.2}{stale})", hit.kind, hit.score);
-            for line in lines_from(&hit.snippet, hit.before, SNIPPET_LINES) {
+            for line in lines_from(&hit.snippet, hit.before, MAX_SNIPPET_LINES) {
                 let _ = writeln!(text, "  {line}");
+            }
+            for also in &hit.also {
+                let symbol = also.symbol.as_deref().unwrap_or_default();
+                let _ = writeln!(text, "  also {}-{} {symbol}", also.start_line, also.end_line);
             }
         }
         if let Some(degraded) = &self.degraded {
@@ -195,7 +219,7 @@ impl Shown for Found {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.hits.is_empty()
     }
 }
@@ -211,15 +235,15 @@ struct ReadChunk {
     end_line: Option<u32>,
 }
 
-async fn read_chunk(call: Call, asked: ReadChunk) -> Result<Chunks, Failure> {
-    let line = asked.line.unwrap_or(1);
-    let found = indexed_file(&call.server, &asked.path).await?;
-    Chunks::of(found, line, asked.end_line.unwrap_or(line).max(line))
+async fn read_chunk(call: Call, arguments: ReadChunk) -> Result<FileChunks, Failure> {
+    let line = arguments.line.unwrap_or(1);
+    let found = indexed_file(&call.server, &arguments.path).await?;
+    FileChunks::of(found, line, arguments.end_line.unwrap_or(line).max(line))
 }
 
-/// All chunks of a file that fit.
-pub(crate) async fn chunks(server: &Server, path: &str) -> Result<Chunks, Failure> {
-    Chunks::of(indexed_file(server, path).await?, 1, u32::MAX)
+/// The chunks of a file, up to the maximum size of an answer.
+pub(crate) async fn file_chunks(server: &Server, path: &str) -> Result<FileChunks, Failure> {
+    FileChunks::of(indexed_file(server, path).await?, 1, u32::MAX)
 }
 
 async fn indexed_file(server: &Server, path: &str) -> Result<IndexedFile, Failure> {
@@ -229,23 +253,23 @@ async fn indexed_file(server: &Server, path: &str) -> Result<IndexedFile, Failur
     if !found.stale {
         return Ok(found);
     }
-    renew(&engine, [(found.root.into(), file.clone())]).await;
+    reindex(&engine, [(found.root.into(), file.clone())]).await;
     engine.indexed_file(&file).await
 }
 
-/// Chunks of a file.
+/// The answer of `read_chunk`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Chunks {
+pub(crate) struct FileChunks {
     root: String,
     path: String,
     language: String,
-    chunks: Vec<Piece>,
+    chunks: Vec<ChunkText>,
     stale: bool,
     truncated: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Piece {
+struct ChunkText {
     start_line: u32,
     end_line: u32,
     kind: String,
@@ -253,8 +277,8 @@ struct Piece {
     text: String,
 }
 
-impl Chunks {
-    /// The chunks at some lines of a file; between chunks, the next one.
+impl FileChunks {
+    /// The chunks that overlap some lines, or the next chunk if there is none.
     fn of(file: IndexedFile, from: u32, to: u32) -> Result<Self, Failure> {
         let IndexedFile { root, path, language, chunks, stale } = file;
         let next = chunks.iter().find(|chunk| chunk.end_line >= from);
@@ -263,36 +287,36 @@ impl Chunks {
             let message = format!("{path} has no code at line {from}; its last line is {last}");
             return Err(Failure::new(Code::NotFound, message));
         };
-        let (mut room, mut truncated) = (CHUNKS_BYTES, false);
-        let mut pieces = Vec::new();
+        let (mut remaining, mut truncated) = (MAX_CHUNKS_BYTES, false);
+        let mut shown = Vec::new();
         for chunk in chunks.into_iter().skip_while(|it| it.start_line < next) {
             if chunk.start_line > to.max(next) {
                 break;
             }
-            let piece = Piece::of(chunk, room);
-            truncated |= piece.1;
-            room -= piece.0.text.len();
-            pieces.push(piece.0);
+            let (chunk, is_truncated) = ChunkText::of(chunk, remaining);
+            remaining -= chunk.text.len();
+            shown.push(chunk);
+            truncated = is_truncated;
             if truncated {
                 break;
             }
         }
-        Ok(Self { root, path, language, chunks: pieces, stale, truncated })
+        Ok(Self { root, path, language, chunks: shown, stale, truncated })
     }
 }
 
-impl Piece {
-    /// A chunk cut to `room` bytes, and whether it was cut.
-    fn of(chunk: IndexedChunk, room: usize) -> (Self, bool) {
+impl ChunkText {
+    /// The first `max` bytes of a chunk, and whether it was truncated.
+    fn of(chunk: IndexedChunk, max: usize) -> (Self, bool) {
         let IndexedChunk { start_line, end_line, kind, symbol, text } = chunk;
-        let shown = cut(&text, room).to_owned();
+        let shown = truncate(&text, max).to_owned();
         let truncated = shown.len() < text.len();
         let kind = kind.name().to_owned();
         (Self { start_line, end_line, kind, symbol, text: shown }, truncated)
     }
 }
 
-impl Shown for Chunks {
+impl ToolAnswer for FileChunks {
     fn text(&self) -> String {
         let stale =
             if self.stale { " (stale: the file has changed since it was indexed)" } else { "" };
@@ -301,31 +325,27 @@ impl Shown for Chunks {
             let _ = writeln!(text, "{}-{}:\n{}", chunk.start_line, chunk.end_line, chunk.text);
         }
         if self.truncated {
-            text.push_str("truncated: ask for fewer lines\n");
+            text.push_str("truncated: request fewer lines\n");
         }
         text
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct IndexStatus {}
-
-async fn index_status(call: Call, IndexStatus {}: IndexStatus) -> Result<Indexed, Failure> {
+async fn index_status(call: Call, _: NoArguments) -> Result<IndexOverview, Failure> {
     let engine = call.server.stores().code()?;
     let indexed = |root: Root| IndexedRoot {
-        watched: call.server.watched(&root.folder).name().to_owned(),
+        watched: call.server.watch_state(&root.folder).name().to_owned(),
         root: root.folder.display().to_string(),
         files: root.files,
         chunks: root.chunks,
         indexed_at: root.indexed_at.map(|at| Moment::instant(at).to_string()),
     };
     let roots = engine.roots().await?.into_iter().map(indexed).collect();
-    Ok(Indexed { store: engine.folder().display().to_string(), roots })
+    Ok(IndexOverview { store: engine.folder().display().to_string(), roots })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Indexed {
+struct IndexOverview {
     store: String,
     roots: Vec<IndexedRoot>,
 }
@@ -335,26 +355,26 @@ struct IndexedRoot {
     root: String,
     files: u64,
     chunks: u64,
-    /// None until a first run has finished.
+    /// `None` until the first run has finished.
     indexed_at: Option<String>,
     watched: String,
 }
 
-impl Shown for Indexed {
+impl ToolAnswer for IndexOverview {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text = String::new();
         for IndexedRoot { root, files, chunks, indexed_at, watched } in &self.roots {
-            let when = indexed_at.as_deref().unwrap_or("not to its end yet");
-            let _ = writeln!(
-                text,
-                "{root}: {files} files, {chunks} chunks, indexed {when}, watched: {watched}"
-            );
+            let when = match indexed_at {
+                Some(at) => format!("indexed {at}"),
+                None => "first index not finished".to_owned(),
+            };
+            let files = counted(*files, "file");
+            let chunks = counted(*chunks, "chunk");
+            let _ = writeln!(text, "{root}: {files}, {chunks}, {when}, watched: {watched}");
         }
         if text.is_empty() { "nothing is indexed: call index_project".to_owned() } else { text }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -383,7 +403,7 @@ mod tests {
 
     #[test]
     fn hits_are_shown_in_a_few_lines() {
-        let hit = Hit {
+        let hit = CodeResult {
             root: "/root".to_owned(),
             path: "src/a.rs".to_owned(),
             start_line: 3,
@@ -393,20 +413,24 @@ mod tests {
             score: 0.876,
             snippet: "use x;\n\nfn count() {\n    1\n}".to_owned(),
             why: vec!["keywords 0.5".to_owned()],
+            also: vec![Also { start_line: 40, end_line: 52, symbol: Some("sum".to_owned()) }],
             stale: true,
             before: 2,
         };
         let degraded = Some("half of it".to_owned());
         let notice = Some("another store".to_owned());
-        insta::assert_snapshot!(Found { hits: vec![hit], degraded, notice }.text(), @r"
+        let results = CodeResults { hits: vec![hit], degraded, weak: true, notice };
+        insta::assert_snapshot!(results.text(), @r"
+        nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
           fn count() {
               1
           }
+          also 40-52 sum
         degraded: half of it
         another store
         ");
-        let nothing = Found { hits: Vec::new(), degraded: None, notice: None };
+        let nothing = CodeResults { hits: Vec::new(), degraded: None, weak: true, notice: None };
         assert_eq!(nothing.text(), "nothing found\n");
     }
 
@@ -422,18 +446,18 @@ mod tests {
             ((13, 13), None),
         ];
         for ((from, to), expected) in table {
-            let found = Chunks::of(file(&chunks), from, to).ok();
+            let found = FileChunks::of(file(&chunks), from, to).ok();
             let starts = found.map(|it| it.chunks.iter().map(|it| it.start_line).collect());
             assert_eq!(starts, expected, "{from}-{to}");
         }
     }
 
     #[test]
-    fn long_chunks_are_cut_and_marked() {
-        let long = file(&[(1, 1, CHUNKS_BYTES - 5), (2, 2, 10), (3, 3, 10)]);
-        let found = Chunks::of(long, 1, 3).unwrap();
+    fn overlong_answers_are_truncated_and_marked() {
+        let long = file(&[(1, 1, MAX_CHUNKS_BYTES - 5), (2, 2, 10), (3, 3, 10)]);
+        let found = FileChunks::of(long, 1, 3).unwrap();
         assert!(found.truncated);
-        assert_eq!(found.chunks.iter().map(|it| it.text.len()).sum::<usize>(), CHUNKS_BYTES);
+        assert_eq!(found.chunks.iter().map(|it| it.text.len()).sum::<usize>(), MAX_CHUNKS_BYTES);
         assert_eq!(found.chunks.len(), 2);
     }
 }

@@ -4,25 +4,24 @@ use std::fmt::Write as _;
 
 use isolith_engine::{Engine, Hits, PutMode, Records, RecordsPut, built_in_model};
 use isolith_types::{
-    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record,
+    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{bounded, limit, question};
-use crate::text::{cut, line, round};
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::arguments::{NoArguments, check_length, check_query, result_limit};
+use crate::text::{one_line, round, truncate};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Maximum number of records per call.
 const MAX_RECORDS: usize = 100;
 
-/// Maximum size of a document.
-const DOCUMENT_BYTES: usize = 1 << 20;
+const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
-/// How much of a document is shown.
-const SHOWN_BYTES: usize = 4 << 10;
+/// Maximum size of a document in an answer.
+const MAX_RESULT_BYTES: usize = 4 << 10;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -30,7 +29,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "collection_query",
             Effect::Read,
-            "Search a vector collection by exactly one of text, keywords or vector; not for code or memory. Untrusted data.",
+            "Search a vector collection by exactly one of text, keywords or vector. Not for code or memory. Untrusted data.",
             collection_query,
         ),
         Tool::new(
@@ -42,25 +41,23 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct CollectionList {}
-
-async fn collection_list(call: Call, CollectionList {}: CollectionList) -> Result<Listed, Failure> {
+async fn collection_list(call: Call, _: NoArguments) -> Result<CollectionSummaries, Failure> {
     let collections = match call.server.stores().collections()? {
         Some(engine) => engine.collections().await?,
         None => Vec::new(),
     };
-    Ok(Listed { collections: collections.into_iter().map(Summary::from).collect() })
+    Ok(CollectionSummaries {
+        collections: collections.into_iter().map(CollectionSummary::from).collect(),
+    })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Listed {
-    collections: Vec<Summary>,
+struct CollectionSummaries {
+    collections: Vec<CollectionSummary>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Summary {
+struct CollectionSummary {
     name: String,
     records: u64,
     dimension: Option<u32>,
@@ -68,23 +65,26 @@ struct Summary {
     model: Option<String>,
 }
 
-impl From<Collection> for Summary {
+impl From<Collection> for CollectionSummary {
     fn from(collection: Collection) -> Self {
         let Collection { name, dimension, metric, model, records, .. } = collection;
         Self { name, records, dimension, metric: metric.name().to_owned(), model }
     }
 }
 
-impl Shown for Listed {
+impl ToolAnswer for CollectionSummaries {
     fn text(&self) -> String {
         if self.collections.is_empty() {
             return "no collections".to_owned();
         }
-        let line = |it: &Summary| format!("{}: {} records, {}\n", it.name, it.records, it.metric);
+        let line = |it: &CollectionSummary| {
+            let records = counted(it.records, "record");
+            format!("{}: {records}, {}\n", it.name, it.metric)
+        };
         self.collections.iter().map(line).collect()
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.collections.is_empty()
     }
 }
@@ -93,7 +93,7 @@ impl Shown for Listed {
 #[serde(deny_unknown_fields)]
 struct CollectionQuery {
     collection: String,
-    /// By meaning; built-in model only
+    /// Semantic search; built-in model only
     text: Option<String>,
     /// BM25
     keywords: Option<String>,
@@ -103,21 +103,21 @@ struct CollectionQuery {
     r#where: Option<JsonObject>,
 }
 
-async fn collection_query(call: Call, asked: CollectionQuery) -> Result<Queried, Failure> {
-    let CollectionQuery { collection, text, keywords, vector, limit: most, r#where } = asked;
-    let (most, filter) = (limit(most)?, filter(r#where)?);
-    let engine = call.server.stores().collections()?.ok_or_else(|| missing(&collection))?;
+async fn collection_query(call: Call, arguments: CollectionQuery) -> Result<QueryResults, Failure> {
+    let CollectionQuery { collection, text, keywords, vector, limit, r#where } = arguments;
+    let (limit, filter) = (result_limit(limit)?, filter(r#where)?);
+    let engine = call.server.stores().collections()?.ok_or_else(|| not_found(&collection))?;
     let found = match (text, keywords, vector) {
         (Some(text), None, None) => {
-            engine.meaning(&collection, question(&text)?, most, filter).await
+            engine.meaning(&collection, check_query(&text)?, limit, filter).await
         }
         (None, Some(words), None) => {
-            engine.keywords(&collection, question(&words)?, most, filter).await
+            engine.keywords(&collection, check_query(&words)?, limit, filter).await
         }
-        (None, None, Some(vector)) => engine.nearest(&collection, &vector, most, filter).await,
+        (None, None, Some(vector)) => engine.nearest(&collection, &vector, limit, filter).await,
         _ => Err(Failure::new(Code::BadInput, "pass exactly one of text, keywords and vector")),
     };
-    found.map(Queried::from)
+    found.map(QueryResults::from)
 }
 
 fn filter(json: Option<JsonObject>) -> Result<Option<Filter>, Failure> {
@@ -126,19 +126,19 @@ fn filter(json: Option<JsonObject>) -> Result<Option<Filter>, Failure> {
         .map_err(|error| Failure::new(Code::BadInput, format!("where: {error}")))
 }
 
-fn missing(collection: &str) -> Failure {
+fn not_found(collection: &str) -> Failure {
     Failure::new(Code::NotFound, format!("there is no collection {collection:?}"))
         .with_hint("collection_list shows the collections; collection_add creates one")
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Queried {
-    hits: Vec<FoundRecord>,
+struct QueryResults {
+    hits: Vec<RecordHit>,
     degraded: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FoundRecord {
+struct RecordHit {
     id: String,
     distance: Option<f64>,
     score: Option<f64>,
@@ -146,21 +146,21 @@ struct FoundRecord {
     metadata: JsonObject,
 }
 
-impl From<Hits> for Queried {
+impl From<Hits> for QueryResults {
     fn from(found: Hits) -> Self {
         let Hits { hits, degraded } = found;
-        Self { hits: hits.into_iter().map(FoundRecord::from).collect(), degraded }
+        Self { hits: hits.into_iter().map(RecordHit::from).collect(), degraded }
     }
 }
 
-impl From<Hit> for FoundRecord {
+impl From<Hit> for RecordHit {
     fn from(hit: Hit) -> Self {
         let Hit { id, distance, score, document, metadata } = hit;
         Self {
             id,
             distance: distance.map(|it| round(f64::from(it))),
             score: score.map(|it| round(f64::from(it))),
-            document: document.map(|text| cut(&text, SHOWN_BYTES).to_owned()),
+            document: document.map(|text| truncate(&text, MAX_RESULT_BYTES).to_owned()),
             metadata: match metadata.to_json() {
                 Value::Object(metadata) => metadata,
                 _ => JsonObject::new(),
@@ -169,7 +169,7 @@ impl From<Hit> for FoundRecord {
     }
 }
 
-impl Shown for Queried {
+impl ToolAnswer for QueryResults {
     fn text(&self) -> String {
         if self.hits.is_empty() {
             return "nothing found".to_owned();
@@ -177,13 +177,13 @@ impl Shown for Queried {
         let mut text = String::new();
         for hit in &self.hits {
             let rank = hit.distance.or(hit.score).unwrap_or_default();
-            let document = line(hit.document.as_deref().unwrap_or_default(), 160);
+            let document = one_line(hit.document.as_deref().unwrap_or_default(), 160);
             let _ = writeln!(text, "{} ({rank:.3}) {document}", hit.id);
         }
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.hits.is_empty()
     }
 }
@@ -204,8 +204,8 @@ struct NewRecord {
     metadata: Option<JsonObject>,
 }
 
-async fn collection_add(call: Call, asked: CollectionAdd) -> Result<Added, Failure> {
-    let CollectionAdd { collection, records } = asked;
+async fn collection_add(call: Call, arguments: CollectionAdd) -> Result<RecordsAdded, Failure> {
+    let CollectionAdd { collection, records } = arguments;
     if records.is_empty() || records.len() > MAX_RECORDS {
         let message = format!("pass 1 to {MAX_RECORDS} records, not {}", records.len());
         return Err(Failure::new(Code::BadInput, message));
@@ -221,14 +221,14 @@ async fn collection_add(call: Call, asked: CollectionAdd) -> Result<Added, Failu
     let done = engine.put(&collection, records, PutMode::Upsert, None).await?.done;
     let count = done.collection.map_or(0, |state| state.records);
     let RecordsPut { inserted, updated, unchanged, .. } = done.reply;
-    Ok(Added { collection, inserted, updated, unchanged, count })
+    Ok(RecordsAdded { collection, inserted, updated, unchanged, count })
 }
 
-/// Creates the collection if needed. Vectors of different models are never mixed.
+/// Creates the collection if needed. Refuses to mix vectors of different models.
 async fn ensure_collection(engine: &Engine, name: &str, embedded: bool) -> Result<(), Failure> {
     match engine.collection(name).await {
         Ok(state) if embedded && state.model.as_deref() != Some(built_in_model()) => {
-            let message = format!("the vectors of {name} were not made by the built-in model");
+            let message = format!("{name} does not use the built-in model");
             Err(Failure::new(Code::ModelUnavailable, message)
                 .with_hint("pass a vector with each record"))
         }
@@ -238,7 +238,7 @@ async fn ensure_collection(engine: &Engine, name: &str, embedded: bool) -> Resul
                 .with_hint("pass documents without vectors"))
         }
         Ok(_) => Ok(()),
-        // A new store has no file before its first write.
+        // A new store has no file until its first write.
         Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => {
             let model = embedded.then(|| built_in_model().to_owned());
             let (name, metric) = (name.to_owned(), Metric::Cosine);
@@ -256,7 +256,7 @@ async fn ready_record(
 ) -> Result<Record, Failure> {
     let NewRecord { id, document, vector, metadata } = record;
     let bad = |reason: String| Failure::new(Code::BadInput, format!("record {id:?}: {reason}"));
-    bounded("document", document.as_deref().unwrap_or_default(), DOCUMENT_BYTES)?;
+    check_length("document", document.as_deref().unwrap_or_default(), MAX_DOCUMENT_BYTES)?;
     let metadata = Metadata::from_json(metadata.map_or(Value::Null, Value::Object))
         .map_err(|error| bad(error.to_string()))?;
     let vector = match (vector, &document) {
@@ -265,13 +265,13 @@ async fn ready_record(
         (None, None) if embedded => {
             return Err(bad("a document or a vector is required".to_owned()));
         }
-        (None, _) => return Err(bad("the vector is missing; other records have one".to_owned())),
+        (None, _) => return Err(bad("no vector, although other records have one".to_owned())),
     };
     Ok(Record { id, document, metadata, vector })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Added {
+struct RecordsAdded {
     collection: String,
     inserted: u64,
     updated: u64,
@@ -279,15 +279,13 @@ struct Added {
     count: u64,
 }
 
-impl Shown for Added {
+impl ToolAnswer for RecordsAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let Self { collection, inserted, updated, unchanged, count } = self;
         format!(
             "{collection}: {inserted} new, {updated} replaced, {unchanged} unchanged; {count} in total"
         )
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }

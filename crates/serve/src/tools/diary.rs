@@ -7,9 +7,9 @@ use isolith_types::{Drawer, Failure, Moment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::memory::Added;
-use crate::arguments::limit;
-use crate::tool::{Call, Effect, Shown, Tool};
+use super::memory::DrawerAdded;
+use crate::arguments::result_limit;
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -17,7 +17,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "diary_read",
             Effect::Read,
-            "Read the latest entries of an agent's diary, or those of a day.",
+            "Return the latest entries of an agent's diary, or those of a day.",
             diary_read,
         ),
     ]
@@ -35,8 +35,8 @@ struct DiaryWrite {
     date: Option<Moment>,
 }
 
-async fn diary_write(call: Call, asked: DiaryWrite) -> Result<Added, Failure> {
-    let DiaryWrite { agent, text, topic, date: day } = asked;
+async fn diary_write(call: Call, arguments: DiaryWrite) -> Result<DrawerAdded, Failure> {
+    let DiaryWrite { agent, text, topic, date: day } = arguments;
     let engine = call.server.stores().memory_to_write()?;
     let added = engine.write_diary(DiaryEntry { agent, text, day, topic }, None).await?;
     Ok(added.into())
@@ -52,31 +52,31 @@ struct DiaryRead {
     limit: Option<u32>,
 }
 
-async fn diary_read(call: Call, asked: DiaryRead) -> Result<Diary, Failure> {
-    let DiaryRead { agent, date, limit: most } = asked;
-    let last = limit(most)?;
+async fn diary_read(call: Call, arguments: DiaryRead) -> Result<Diary, Failure> {
+    let DiaryRead { agent, date, limit } = arguments;
+    let last = result_limit(limit)?;
     let entries = match call.server.stores().memory()? {
         Some(engine) => engine.read_diary(&agent, date, last).await?,
         None => Vec::new(),
     };
-    Ok(Diary { agent, entries: entries.into_iter().map(Entry::from).collect() })
+    Ok(Diary { agent, entries: entries.into_iter().map(EntryRow::from).collect() })
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Diary {
     agent: String,
-    entries: Vec<Entry>,
+    entries: Vec<EntryRow>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Entry {
+struct EntryRow {
     id: String,
     date: Option<String>,
     topic: Option<String>,
     text: String,
 }
 
-impl From<Drawer> for Entry {
+impl From<Drawer> for EntryRow {
     fn from(drawer: Drawer) -> Self {
         Self {
             date: drawer.date.map(|date| date.to_string()),
@@ -87,7 +87,7 @@ impl From<Drawer> for Entry {
     }
 }
 
-impl Shown for Diary {
+impl ToolAnswer for Diary {
     fn text(&self) -> String {
         if self.entries.is_empty() {
             return "no entries".to_owned();
@@ -101,7 +101,7 @@ impl Shown for Diary {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.entries.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! Drawers, as tools show them.
+//! Drawers in answers of tools.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::text::{cut, line};
+use crate::text::{one_line, truncate};
 
-/// Maximum number of characters of a drawer on one line.
-const LINE_LETTERS: usize = 200;
+/// Maximum length of a drawer's text on one line, in characters.
+const LINE_CHARS: usize = 200;
 
 /// A drawer with its full text.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct ShownDrawer {
+pub(super) struct FullDrawer {
     id: String,
     wing: String,
     room: String,
@@ -30,7 +30,7 @@ pub(super) struct ShownDrawer {
     updated_at: String,
 }
 
-impl From<Drawer> for ShownDrawer {
+impl From<Drawer> for FullDrawer {
     fn from(drawer: Drawer) -> Self {
         Self {
             metadata: object(&drawer.metadata),
@@ -49,9 +49,8 @@ impl From<Drawer> for ShownDrawer {
     }
 }
 
-impl ShownDrawer {
-    /// All of it as text.
-    pub(super) fn whole(&self) -> String {
+impl FullDrawer {
+    pub(super) fn full_text(&self) -> String {
         let mut text = format!("{} in {}/{}", self.id, self.wing, self.room);
         for (word, value) in [("date", &self.date), ("by", &self.author), ("from", &self.source)] {
             if let Some(value) = value {
@@ -77,12 +76,12 @@ pub(super) struct ListedDrawer {
 }
 
 impl ListedDrawer {
-    /// With at most `most` bytes of its text.
-    pub(super) fn of(drawer: Drawer, most: usize) -> Self {
+    /// Keeps at most `max` bytes of the text.
+    pub(super) fn of(drawer: Drawer, max: usize) -> Self {
         Self {
             date: date(&drawer),
-            text: match drawer.text.len() > most {
-                true => cut(&drawer.text, most).to_owned() + "…",
+            text: match drawer.text.len() > max {
+                true => truncate(&drawer.text, max).to_owned() + "…",
                 false => drawer.text,
             },
             id: drawer.id,
@@ -94,21 +93,19 @@ impl ListedDrawer {
         }
     }
 
-    /// One line of text.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn one_line(&self) -> String {
         let date = self.date.as_deref().map_or(String::new(), |date| format!(" {date}"));
         let author = self.author.as_deref().map_or(String::new(), |author| format!(" {author}"));
-        let text = line(&self.text, LINE_LETTERS);
+        let text = one_line(&self.text, LINE_CHARS);
         format!("{} [{}/{}{date}{author}] {text}", self.id, self.wing, self.room)
     }
 }
 
-/// When it was written, in its own words if it has any.
+/// The date of a drawer, or its free-form date.
 fn date(drawer: &Drawer) -> Option<String> {
     drawer.date.map(|date| date.to_string()).or_else(|| drawer.date_text.clone())
 }
 
-/// Metadata as JSON.
 pub(super) fn object(metadata: &Metadata) -> JsonObject {
     match metadata.to_json() {
         Value::Object(object) => object,
@@ -116,7 +113,6 @@ pub(super) fn object(metadata: &Metadata) -> JsonObject {
     }
 }
 
-/// JSON as metadata.
 pub(super) fn metadata(object: Option<JsonObject>) -> Result<Option<Metadata>, Failure> {
     let metadata = object.map(|object| Metadata::from_json(Value::Object(object))).transpose();
     metadata.map_err(|error| Failure::new(Code::BadInput, error.to_string()))

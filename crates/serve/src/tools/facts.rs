@@ -1,17 +1,17 @@
-//! Tools for facts and when they are true.
+//! Tools for facts and the time in which they are valid.
 
 use std::fmt::Write as _;
 
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Direction, Fact, FactQuery as Query, FactStats, Failure, Moment, NewFact, Provenance,
-    Supersede, WhichFact,
+    Code, Fact, FactDirection as Direction, FactQuery as Query, FactStats, Failure, Moment,
+    NewFact, Provenance, Supersede, WhichFact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{limit_of, offset};
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::arguments::{NoArguments, limit_within, offset};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Default and maximum number of facts.
 const LIMITS: (u32, u32) = (200, MOST_FACTS - 1);
@@ -21,13 +21,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_add",
             Effect::AddOnce,
-            "Record a fact, true from valid_from until before valid_to. To replace one use fact_supersede.",
+            "Record a fact, true from valid_from to valid_to (exclusive). To replace one use fact_supersede.",
             fact_add,
         ),
         Tool::new(
             "fact_query",
             Effect::Read,
-            "List facts about an entity, as of a date or all. Untrusted data.",
+            "List facts about an entity: those true at a date, or all. Untrusted data.",
             fact_query,
         ),
         Tool::new(
@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_supersede",
             Effect::Change,
-            "Replace the object of a fact from a moment on; the old fact stays in the history.",
+            "Replace the object of a fact from a date on; the old fact stays in the history.",
             fact_supersede,
         ),
         Tool::new(
@@ -48,7 +48,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "List facts in the order in which they became true.",
             fact_timeline,
         ),
-        Tool::new("fact_stats", Effect::Read, "Count facts: current, past, future.", fact_stats),
+        Tool::new("fact_stats", Effect::Read, "Count current, past and future facts.", fact_stats),
     ]
 }
 
@@ -65,45 +65,47 @@ struct FactAdd {
     valid_to: Option<Moment>,
     /// 0-1
     confidence: Option<f64>,
-    /// Source: a drawer's id
+    /// Source: id of a drawer
     drawer: Option<String>,
     file: Option<String>,
-    /// Who says so
+    /// Who stated it
     agent: Option<String>,
 }
 
-async fn fact_add(call: Call, asked: FactAdd) -> Result<Added, Failure> {
+async fn fact_add(call: Call, arguments: FactAdd) -> Result<FactAdded, Failure> {
     let fact = NewFact {
-        subject: asked.subject,
-        predicate: asked.predicate,
-        object: asked.object,
-        valid_from: asked.valid_from,
-        valid_to: asked.valid_to,
-        confidence: asked.confidence,
-        provenance: Provenance { drawer: asked.drawer, file: asked.file, agent: asked.agent },
+        subject: arguments.subject,
+        predicate: arguments.predicate,
+        object: arguments.object,
+        valid_from: arguments.valid_from,
+        valid_to: arguments.valid_to,
+        confidence: arguments.confidence,
+        provenance: Provenance {
+            drawer: arguments.drawer,
+            file: arguments.file,
+            agent: arguments.agent,
+        },
         ..NewFact::default()
     };
     let engine = call.server.stores().memory_to_write()?;
     let added = engine.add_fact(fact, None).await?;
-    Ok(Added { id: added.id, created: added.created })
+    Ok(FactAdded { id: added.id, created: added.created })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Added {
+struct FactAdded {
     id: String,
     created: bool,
 }
 
-impl Shown for Added {
+impl ToolAnswer for FactAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.created {
             true => format!("recorded as {}", self.id),
             false => format!("already recorded as {}", self.id),
         }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -115,7 +117,7 @@ struct FactQuery {
     #[schemars(with = "Option<String>")]
     as_of: Option<Moment>,
     #[serde(default)]
-    direction: Way,
+    direction: FactDirection,
     predicate: Option<String>,
     /// Default 200
     limit: Option<u32>,
@@ -124,31 +126,32 @@ struct FactQuery {
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Way {
+enum FactDirection {
     Out,
     In,
     #[default]
     Both,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
+impl From<FactDirection> for Direction {
+    fn from(way: FactDirection) -> Self {
         match way {
-            Way::Out => Self::Out,
-            Way::In => Self::In,
-            Way::Both => Self::Both,
+            FactDirection::Out => Self::Out,
+            FactDirection::In => Self::In,
+            FactDirection::Both => Self::Both,
         }
     }
 }
 
-async fn fact_query(call: Call, asked: FactQuery) -> Result<Facts, Failure> {
-    let (limit, offset) = (limit_of(asked.limit, LIMITS)?, offset(asked.cursor.as_deref())?);
+async fn fact_query(call: Call, arguments: FactQuery) -> Result<FactPage, Failure> {
+    let (limit, offset) =
+        (limit_within(arguments.limit, LIMITS)?, offset(arguments.cursor.as_deref())?);
     let query = Query {
-        entity: Some(asked.entity),
-        direction: asked.direction.into(),
-        predicate: asked.predicate,
-        as_of: asked.as_of,
-        // One more shows whether there is another page.
+        entity: Some(arguments.entity),
+        direction: arguments.direction.into(),
+        predicate: arguments.predicate,
+        as_of: arguments.as_of,
+        // One extra row shows whether there is another page.
         limit: limit + 1,
         offset,
     };
@@ -156,17 +159,17 @@ async fn fact_query(call: Call, asked: FactQuery) -> Result<Facts, Failure> {
         Some(engine) => engine.query_facts(&query).await?,
         None => Vec::new(),
     };
-    Ok(Facts::page(facts, limit, offset))
+    Ok(FactPage::page(facts, limit, offset))
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Facts {
-    facts: Vec<ShownFact>,
+struct FactPage {
+    facts: Vec<FactRow>,
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct ShownFact {
+struct FactRow {
     id: String,
     subject: String,
     predicate: String,
@@ -177,7 +180,7 @@ struct ShownFact {
     current: bool,
 }
 
-impl From<Fact> for ShownFact {
+impl From<Fact> for FactRow {
     fn from(fact: Fact) -> Self {
         Self {
             id: fact.id,
@@ -192,25 +195,25 @@ impl From<Fact> for ShownFact {
     }
 }
 
-impl Facts {
-    /// A page of facts, without the extra one that shows that there are more.
+impl FactPage {
+    /// Takes up to `limit` facts; one more in `found` means that there is another page.
     fn page(mut found: Vec<Fact>, limit: u32, offset: u64) -> Self {
         let more = found.len() > limit as usize;
         found.truncate(limit as usize);
         let next = offset + found.len() as u64;
-        let facts = found.into_iter().map(ShownFact::from).collect();
+        let facts = found.into_iter().map(FactRow::from).collect();
         Self { facts, next_cursor: more.then(|| next.to_string()) }
     }
 }
 
-impl Shown for Facts {
+impl ToolAnswer for FactPage {
     fn text(&self) -> String {
         if self.facts.is_empty() {
             return "no facts found".to_owned();
         }
         let mut text = String::new();
         for fact in &self.facts {
-            let ShownFact { id, subject, predicate, object, .. } = fact;
+            let FactRow { id, subject, predicate, object, .. } = fact;
             let from = fact.valid_from.as_deref().unwrap_or("…");
             let to = fact.valid_to.as_deref().unwrap_or("…");
             let past = if fact.current { "" } else { ", not current" };
@@ -222,7 +225,7 @@ impl Shown for Facts {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.facts.is_empty()
     }
 }
@@ -239,12 +242,12 @@ struct FactInvalidate {
     at: Option<Moment>,
 }
 
-async fn fact_invalidate(call: Call, asked: FactInvalidate) -> Result<Ended, Failure> {
-    let FactInvalidate { id, subject, predicate, object, at } = asked;
+async fn fact_invalidate(call: Call, arguments: FactInvalidate) -> Result<FactEnded, Failure> {
+    let FactInvalidate { id, subject, predicate, object, at } = arguments;
     let which = which(id, subject, predicate, object)?;
-    let Some(engine) = call.server.stores().memory()? else { return Err(unknown()) };
+    let Some(engine) = call.server.stores().memory()? else { return Err(no_facts()) };
     let ended = engine.invalidate_fact(which, at, None).await?;
-    Ok(Ended { id: ended.id, valid_to: ended.valid_to.to_string(), changed: ended.changed })
+    Ok(FactEnded { id: ended.id, valid_to: ended.valid_to.to_string(), changed: ended.changed })
 }
 
 fn which(
@@ -262,24 +265,22 @@ fn which(
     }
 }
 
-fn unknown() -> Failure {
+fn no_facts() -> Failure {
     Failure::new(Code::NotFound, "there are no facts yet").with_hint("fact_add records one")
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Ended {
+struct FactEnded {
     id: String,
     valid_to: String,
     changed: bool,
 }
 
-impl Shown for Ended {
+impl ToolAnswer for FactEnded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} ends at {}", self.id, self.valid_to)
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -299,8 +300,8 @@ struct FactSupersede {
     confidence: Option<f64>,
 }
 
-async fn fact_supersede(call: Call, asked: FactSupersede) -> Result<Superseded, Failure> {
-    let FactSupersede { id, subject, predicate, old_object, object, at, confidence } = asked;
+async fn fact_supersede(call: Call, arguments: FactSupersede) -> Result<FactSuperseded, Failure> {
+    let FactSupersede { id, subject, predicate, old_object, object, at, confidence } = arguments;
     let change = Supersede {
         old: which(id, subject, predicate, old_object)?,
         object,
@@ -309,26 +310,29 @@ async fn fact_supersede(call: Call, asked: FactSupersede) -> Result<Superseded, 
         confidence,
         provenance: Provenance::default(),
     };
-    let Some(engine) = call.server.stores().memory()? else { return Err(unknown()) };
+    let Some(engine) = call.server.stores().memory()? else { return Err(no_facts()) };
     let done = engine.supersede_fact(change, None).await?;
-    Ok(Superseded { id: done.id, old: done.old, created: done.created, at: done.at.to_string() })
+    Ok(FactSuperseded {
+        id: done.id,
+        old: done.old,
+        created: done.created,
+        at: done.at.to_string(),
+    })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Superseded {
+struct FactSuperseded {
     id: String,
     old: String,
     created: bool,
     at: String,
 }
 
-impl Shown for Superseded {
+impl ToolAnswer for FactSuperseded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} replaces {} from {}", self.id, self.old, self.at)
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -340,30 +344,29 @@ struct FactTimeline {
     cursor: Option<String>,
 }
 
-async fn fact_timeline(call: Call, asked: FactTimeline) -> Result<Facts, Failure> {
-    let (limit, offset) = (limit_of(asked.limit, LIMITS)?, offset(asked.cursor.as_deref())?);
+async fn fact_timeline(call: Call, arguments: FactTimeline) -> Result<FactPage, Failure> {
+    let (limit, offset) =
+        (limit_within(arguments.limit, LIMITS)?, offset(arguments.cursor.as_deref())?);
     let facts = match call.server.stores().memory()? {
-        Some(engine) => engine.fact_timeline(asked.entity.as_deref(), limit + 1, offset).await?,
+        Some(engine) => {
+            engine.fact_timeline(arguments.entity.as_deref(), limit + 1, offset).await?
+        }
         None => Vec::new(),
     };
-    Ok(Facts::page(facts, limit, offset))
+    Ok(FactPage::page(facts, limit, offset))
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-async fn fact_stats(call: Call, Nothing {}: Nothing) -> Result<Counted, Failure> {
+async fn fact_stats(call: Call, _: NoArguments) -> Result<FactCounts, Failure> {
     let FactStats { facts, current, past, future, entities, predicates } =
         match call.server.stores().memory()? {
             Some(engine) => engine.fact_stats().await?,
             None => FactStats::default(),
         };
-    Ok(Counted { facts, current, past, future, entities, predicates })
+    Ok(FactCounts { facts, current, past, future, entities, predicates })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Counted {
+struct FactCounts {
     facts: u64,
     current: u64,
     past: u64,
@@ -372,16 +375,14 @@ struct Counted {
     predicates: u64,
 }
 
-impl Shown for Counted {
+impl ToolAnswer for FactCounts {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let Self { facts, current, past, future, entities, predicates } = self;
         format!(
-            "{facts} facts ({current} current, {past} past, {future} future) about {entities} entities, {predicates} predicates"
+            "facts: {facts} ({current} current, {past} past, {future} future); entities: {entities}; predicates: {predicates}"
         )
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -406,20 +407,20 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_whether_there_is_more() {
+    fn a_page_shows_whether_there_are_more() {
         let facts = || vec![fact("Acme", Some("2025-01-01")), fact("Initech", None)];
-        insta::assert_snapshot!(Facts::page(facts(), 1, 3).text(), @r"
+        insta::assert_snapshot!(FactPage::page(facts(), 1, 3).text(), @r"
         Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         more: cursor 4
         ");
-        insta::assert_snapshot!(Facts::page(facts(), 2, 0).text(), @r"
+        insta::assert_snapshot!(FactPage::page(facts(), 2, 0).text(), @r"
         Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         Max works_at Initech [2024-01-01 – …) f1
         ");
     }
 
     #[test]
-    fn a_fact_is_named_by_id_or_by_content() {
+    fn a_fact_is_identified_by_id_or_content() {
         let some = |text: &str| Some(text.to_owned());
         assert!(which(some("f1"), None, None, None).is_ok());
         assert!(which(None, some("Max"), some("works_at"), None).is_ok());

@@ -1,4 +1,4 @@
-//! The tool for the graph: Cypher.
+//! `graph_query`.
 
 use std::fmt::Write as _;
 
@@ -9,25 +9,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::limit_of;
+use crate::arguments::limit_within;
 use crate::stores::Stores;
-use crate::text::line;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::text::one_line;
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Default and maximum number of rows per page.
 const LIMITS: (u32, u32) = (100, 1_000);
 
-/// Maximum size of a page, except for a single longer row.
+/// Maximum size of a page, unless a single row is larger.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// Maximum number of characters of a value in the text.
-const SHOWN_LETTERS: usize = 300;
+/// Maximum length of a value in the text, in characters.
+const VALUE_CHARS: usize = 300;
 
 pub(super) fn tool() -> Tool {
     Tool::new(
         "graph_query",
         Effect::Any,
-        "Run a Cypher query on the code graph and your own nodes; code is read-only. For callers or impact use the other graph tools. Untrusted data.",
+        "Run a Cypher query on the code graph (read-only) and your own nodes. For callers or impact use the other graph tools. Untrusted data.",
         graph_query,
     )
 }
@@ -40,28 +40,28 @@ struct GraphQuery {
     params: Option<JsonObject>,
     /// Rows, 1-1000, default 100
     limit: Option<u32>,
-    /// Instead of query: next of the previous page
+    /// Instead of query: next from the previous page
     next: Option<String>,
 }
 
-async fn graph_query(call: Call, asked: GraphQuery) -> Result<Answer, Failure> {
-    let rows = limit_of(asked.limit, LIMITS)? as usize;
+async fn graph_query(call: Call, arguments: GraphQuery) -> Result<QueryPage, Failure> {
+    let rows = limit_within(arguments.limit, LIMITS)? as usize;
     let size = PageSize { rows, bytes: PAGE_BYTES };
-    let page = match (asked.query, asked.next) {
+    let page = match (arguments.query, arguments.next) {
         (None, Some(token)) => call.server.stores().graph()?.next_page(&token, size).await?,
         (Some(text), None) => {
             let engine = store_for(call.server.stores(), &text).await?;
-            call.server.settled().await;
-            let parameters = asked.params.unwrap_or_default();
+            call.server.wait_for_watchers().await;
+            let parameters = arguments.params.unwrap_or_default();
             let parameters = parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
             engine.cypher_page(CypherQuery { text, parameters }, None, size).await?
         }
         _ => return Err(Failure::new(Code::BadInput, "pass either query or next")),
     };
-    Ok(Answer::of(&page))
+    Ok(QueryPage::of(&page))
 }
 
-/// The store of the graph. Where there is none, one is created if the query writes.
+/// The store of the graph. If there is none and the query writes, creates it.
 async fn store_for(stores: &Stores, query: &str) -> Result<Engine, Failure> {
     match stores.graph() {
         Err(missing) if missing.code == Code::NoStore => {
@@ -85,7 +85,7 @@ fn parameter((name, value): (String, Value)) -> Result<(String, Datum), Failure>
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Answer {
+struct QueryPage {
     columns: Vec<String>,
     #[schemars(with = "Vec<Vec<Value>>")]
     rows: Vec<Vec<Value>>,
@@ -96,7 +96,7 @@ struct Answer {
     text: String,
 }
 
-impl Answer {
+impl QueryPage {
     fn of(page: &GraphPage) -> Self {
         let values = |row: &Vec<Datum>| row.iter().map(Datum::to_json).collect();
         Self {
@@ -110,7 +110,7 @@ impl Answer {
     }
 }
 
-impl Shown for Answer {
+impl ToolAnswer for QueryPage {
     fn text(&self) -> String {
         self.text.clone()
     }
@@ -123,15 +123,15 @@ fn changes(stats: &GraphStats) -> JsonObject {
     }
 }
 
-/// One line for the columns and one for each row, then changes, why the query was slow, and
-/// whether there are more rows.
+/// One line for the columns and one per row, then changes, the `degraded` reason and the token of
+/// the next page.
 fn page_text(page: &GraphPage) -> String {
     let mut text = String::new();
     if !page.columns.is_empty() {
         let _ = writeln!(text, "{}", page.columns.join(" | "));
     }
     for row in &page.rows {
-        let cells = row.iter().map(|cell| line(&datum_text(cell), SHOWN_LETTERS));
+        let cells = row.iter().map(|cell| one_line(&datum_text(cell), VALUE_CHARS));
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join(" | "));
     }
     let changed = changes(&page.stats).into_iter().filter(|(_, count)| *count != 0);
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_shown_as_lines() {
+    fn rows_are_shown_as_lines() {
         let text = |text: &str| Datum::Text(text.to_owned());
         let page = GraphPage {
             columns: vec!["name".to_owned(), "n".to_owned()],
@@ -166,7 +166,7 @@ mod tests {
             degraded: Some("no segment".to_owned()),
             next: Some("1-0-ab".to_owned()),
         };
-        insta::assert_snapshot!(Answer::of(&page).text(), @r"
+        insta::assert_snapshot!(QueryPage::of(&page).text(), @r"
         name | n
         two lines | 1
         null | [a]
@@ -181,6 +181,6 @@ mod tests {
             degraded: None,
             next: None,
         };
-        assert_eq!(Answer::of(&nothing).text(), "no rows\n");
+        assert_eq!(QueryPage::of(&nothing).text(), "no rows\n");
     }
 }

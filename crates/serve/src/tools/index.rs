@@ -1,4 +1,4 @@
-//! The tool that indexes.
+//! `index_project`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use isolith_engine::{
     FileCounts, IndexOptions, IndexProblem, IndexProgress, IndexReport, IndexStage,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::progress::ProgressStep;
 use crate::text::round;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
-/// Maximum number of problems to list.
-const LISTED: usize = 20;
+/// Maximum number of problems in an answer.
+const MAX_PROBLEMS: usize = 20;
 
 pub(super) fn tool() -> Tool {
     Tool::new(
         "index_project",
         Effect::AddOnce,
-        "Index the project's code, or update its index. Needed once before search_code; later edits are indexed automatically.",
+        "Index the project's code, or update its index. Call it once before search_code; later edits are indexed automatically.",
         index_project,
     )
 }
@@ -33,19 +33,19 @@ pub(super) fn tool() -> Tool {
 struct IndexProject {
     /// Default: the project's folder
     path: Option<String>,
-    /// Index all files again
+    /// Reindex all files
     rebuild: Option<bool>,
 }
 
-async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failure> {
+async fn index_project(call: Call, arguments: IndexProject) -> Result<IndexResult, Failure> {
     let stores = call.server.stores();
-    let path = stores.confinement().existing(asked.path.as_deref().unwrap_or("."))?;
+    let path = stores.confinement().existing(arguments.path.as_deref().unwrap_or("."))?;
     if !path.is_dir() && stores.code().is_err() {
         let message = format!("{} is a file, and no folder is indexed yet", path.display());
         return Err(Failure::new(Code::BadInput, message).with_hint("pass its folder"));
     }
     let engine = stores.code_to_index()?;
-    let rebuild = asked.rebuild.unwrap_or(false);
+    let rebuild = arguments.rebuild.unwrap_or(false);
     let options = IndexOptions { rebuild, ..IndexOptions::new(&path) };
     let run = call.progress.during(|steps| {
         let watcher = move |progress: IndexProgress| {
@@ -54,33 +54,33 @@ async fn index_project(call: Call, asked: IndexProject) -> Result<Report, Failur
         engine.index(&options, Arc::new(watcher))
     });
     let report = run.await?;
-    call.server.keep_fresh(&engine).await;
-    Ok(Report::of(&path, report))
+    call.server.watch_roots(&engine).await;
+    Ok(IndexResult::of(&path, report))
 }
 
-/// Maps a stage's progress to that of the whole. The shares are estimates.
+/// Maps the progress of a stage to that of the whole run. The fractions are estimates.
 fn step(progress: IndexProgress) -> ProgressStep {
     let IndexProgress { stage, done, total } = progress;
     let (from, part, what) = match stage {
         IndexStage::Waiting => (0.0, 0.01, "waiting for another run"),
-        IndexStage::Walking => (0.01, 0.04, "looking for files"),
+        IndexStage::Walking => (0.01, 0.04, "listing files"),
         IndexStage::Parsing => (0.05, 0.8, "files parsed"),
         IndexStage::Linking => (0.85, 0.05, "resolving references"),
         IndexStage::Folding => (0.9, 0.1, "building segments"),
     };
-    let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
+    let fraction = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
     let message = match total {
         0 => what.to_owned(),
         _ => format!("{what}: {done} of {total}"),
     };
-    ProgressStep { share: from + part * share, message }
+    ProgressStep { fraction: from + part * fraction, message }
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Report {
+struct IndexResult {
     path: String,
     #[schemars(with = "JsonObject")]
-    files: Files,
+    files: FileTotals,
     chunks: u64,
     problems: Vec<String>,
     seconds: f64,
@@ -88,7 +88,7 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Files {
+struct FileTotals {
     seen: u64,
     indexed: u64,
     unchanged: u64,
@@ -99,31 +99,43 @@ struct Files {
     pending: u64,
 }
 
-impl Report {
+impl IndexResult {
     fn of(path: &Path, report: IndexReport) -> Self {
         let FileCounts { seen, indexed, unchanged, removed, renamed, failed, skipped, pending } =
             report.files;
         let problem = |it: IndexProblem| format!("{}: {}", it.path, it.message);
         Self {
             path: path.display().to_string(),
-            files: Files { seen, indexed, unchanged, removed, renamed, failed, skipped, pending },
+            files: FileTotals {
+                seen,
+                indexed,
+                unchanged,
+                removed,
+                renamed,
+                failed,
+                skipped,
+                pending,
+            },
             chunks: report.chunks,
-            problems: report.problems.into_iter().take(LISTED).map(problem).collect(),
+            problems: report.problems.into_iter().take(MAX_PROBLEMS).map(problem).collect(),
             seconds: round(report.seconds.total),
             interrupted: report.interrupted,
         }
     }
 }
 
-impl Shown for Report {
+impl ToolAnswer for IndexResult {
     fn text(&self) -> String {
-        let Files { seen, indexed, unchanged, removed, .. } = self.files;
+        let FileTotals { seen, indexed, unchanged, removed, .. } = self.files;
         let mut text = format!(
-            "{}: {seen} files in {:.1} s, {} chunks; {indexed} indexed, {unchanged} unchanged, {removed} removed\n",
-            self.path, self.seconds, self.chunks
+            "{}: {} in {:.1} s, {}; {indexed} indexed, {unchanged} unchanged, {removed} removed\n",
+            self.path,
+            counted(seen, "file"),
+            self.seconds,
+            counted(self.chunks, "chunk"),
         );
         if self.interrupted {
-            text.push_str("interrupted: finished work is kept, and the next run continues\n");
+            text.push_str("interrupted: the next run continues where this one stopped\n");
         }
         for problem in &self.problems {
             let _ = writeln!(text, "  {problem}");
@@ -131,7 +143,7 @@ impl Shown for Report {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.problems.is_empty()
     }
 }
@@ -147,9 +159,9 @@ mod tests {
         let mut last = -1.0;
         for stage in stages {
             for done in [0, 5, 10] {
-                let share = step(IndexProgress { stage, done, total: 10 }).share;
-                assert!(share >= last && share <= 1.0, "{stage:?} {done}: {share}");
-                last = share;
+                let fraction = step(IndexProgress { stage, done, total: 10 }).fraction;
+                assert!(fraction >= last && fraction <= 1.0, "{stage:?} {done}: {fraction}");
+                last = fraction;
             }
         }
     }

@@ -1,21 +1,21 @@
-//! The tool that loads files of embeddings.
+//! `ingest_file`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
-use isolith_types::{Failure, Hint};
+use isolith_types::{Failure, Hint, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::progress::ProgressStep;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
-/// Time without progress after which to give up.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Time without progress after which loading is given up.
+const MAX_IDLE: Duration = Duration::from_secs(180);
 
-/// Maximum number of skipped rows to list.
-const LISTED: usize = 20;
+/// Maximum number of skipped rows in an answer.
+const MAX_REJECTED: usize = 20;
 
 pub(super) fn tool() -> Tool {
     Tool::new(
@@ -38,19 +38,19 @@ struct IngestFile {
     model: Option<String>,
 }
 
-async fn ingest_file(call: Call, asked: IngestFile) -> Result<Loaded, Failure> {
-    let file = call.server.stores().confinement().file(&asked.path)?;
-    let skip = asked.skip_bad.unwrap_or(false);
+async fn ingest_file(call: Call, arguments: IngestFile) -> Result<IngestResult, Failure> {
+    let file = call.server.stores().confinement().file(&arguments.path)?;
+    let skip = arguments.skip_bad.unwrap_or(false);
     let options = IngestOptions {
         file: file.path().to_owned(),
         opened: Some(file),
-        collection: asked.collection,
+        collection: arguments.collection,
         dimension: None,
         metric: None,
-        model: asked.model,
+        model: arguments.model,
         mode: PutMode::Upsert,
         on_error: if skip { OnError::Skip } else { OnError::Stop },
-        patience: PATIENCE,
+        patience: MAX_IDLE,
     };
     let engine = call.server.stores().collections_to_write()?;
     let load = call.progress.during(|steps| {
@@ -75,12 +75,12 @@ fn step(progress: IngestProgress) -> ProgressStep {
         IngestStage::Checking => (0.0, "bytes checked"),
         IngestStage::Writing => (0.5, "rows written"),
     };
-    let share = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
-    ProgressStep { share: from + share / 2.0, message: format!("{what}: {done} of {total}") }
+    let fraction = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
+    ProgressStep { fraction: from + fraction / 2.0, message: format!("{what}: {done} of {total}") }
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Loaded {
+struct IngestResult {
     collection: String,
     rows: u64,
     inserted: u64,
@@ -90,9 +90,9 @@ struct Loaded {
     count_after: u64,
 }
 
-impl From<Receipt> for Loaded {
+impl From<Receipt> for IngestResult {
     fn from(receipt: Receipt) -> Self {
-        let rejected = receipt.rejected.into_iter().take(LISTED);
+        let rejected = receipt.rejected.into_iter().take(MAX_REJECTED);
         Self {
             collection: receipt.collection,
             rows: receipt.rows,
@@ -105,21 +105,19 @@ impl From<Receipt> for Loaded {
     }
 }
 
-impl Shown for Loaded {
+impl ToolAnswer for IngestResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!(
-            "{}: {} rows, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
+            "{}: {}, {} new, {} replaced, {} unchanged, {} skipped; {} in total",
             self.collection,
-            self.rows,
+            counted(self.rows, "row"),
             self.inserted,
             self.updated,
             self.unchanged,
             self.rejected.len(),
             self.count_after
         )
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }

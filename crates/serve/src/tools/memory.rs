@@ -1,4 +1,4 @@
-//! Tools for memory: verbatim texts in rooms and wings.
+//! Tools for memory: verbatim texts (drawers) in wings and rooms.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,24 +6,24 @@ use std::fmt::Write as _;
 use isolith_engine::WhichDrawers;
 use isolith_types::{
     AddedDrawer, Code, DrawerFilter, DrawerPage, DrawerPatch, Failure, Moment, NewDrawer,
-    SimilarDrawer, Wing,
+    SimilarDrawer, Wing, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::drawer::{ListedDrawer, ShownDrawer, metadata};
-use crate::arguments::{limit, offset};
+use super::drawer::{FullDrawer, ListedDrawer, metadata};
+use crate::arguments::{offset, result_limit};
 use crate::text::round;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
-/// How much of a drawer is listed; `memory_get` returns all of it.
+/// Maximum size of a drawer's text in a list; `memory_get` returns all of it.
 const LISTED_BYTES: usize = 600;
 
-/// Default similarity from which texts count as near duplicates.
+/// Default minimum similarity of near duplicates.
 const NEAR_DUPLICATE: f32 = 0.9;
 
-/// Maximum number of near duplicates to show.
+/// Maximum number of near duplicates in an answer.
 const MAX_SIMILAR: u32 = 5;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -31,37 +31,37 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_add",
             Effect::AddOnce,
-            "Remember a text verbatim in a wing (person or project) and room (topic). For statements that change use fact_add.",
+            "Store a text verbatim in a wing (person or project) and room (topic). For statements that change use fact_add.",
             memory_add,
         ),
         Tool::new(
             "memory_get",
             Effect::Read,
-            "Read one remembered text (drawer) in full. Untrusted data.",
+            "Return one drawer (stored text) in full. Untrusted data.",
             memory_get,
         ),
         Tool::new(
             "memory_list",
             Effect::Read,
-            "List drawers, newest first; without wing also all wings and rooms. To find one use memory_search.",
+            "List drawers, newest first; without wing, also all wings and rooms. To find a text use memory_search.",
             memory_list,
         ),
         Tool::new(
             "memory_update",
             Effect::Change,
-            "Change a drawer; fields not given stay.",
+            "Change a drawer; omitted fields are kept.",
             memory_update,
         ),
         Tool::new(
             "memory_delete",
             Effect::Change,
-            "Delete one drawer by id, or all from a source.",
+            "Delete one drawer by id, or all drawers from a source.",
             memory_delete,
         ),
         Tool::new(
             "memory_check_duplicate",
             Effect::Read,
-            "Check whether a nearly identical text is remembered.",
+            "Check whether memory has a nearly identical text.",
             memory_check_duplicate,
         ),
     ]
@@ -84,17 +84,17 @@ struct MemoryAdd {
     metadata: Option<JsonObject>,
 }
 
-async fn memory_add(call: Call, asked: MemoryAdd) -> Result<Added, Failure> {
+async fn memory_add(call: Call, arguments: MemoryAdd) -> Result<DrawerAdded, Failure> {
     let drawer = NewDrawer {
-        text: asked.text,
-        wing: asked.wing,
-        room: asked.room,
-        source: asked.source,
-        author: asked.author,
-        date: asked.date,
+        text: arguments.text,
+        wing: arguments.wing,
+        room: arguments.room,
+        source: arguments.source,
+        author: arguments.author,
+        date: arguments.date,
         date_text: None,
-        tags: asked.tags,
-        metadata: metadata(asked.metadata)?.unwrap_or_default(),
+        tags: arguments.tags,
+        metadata: metadata(arguments.metadata)?.unwrap_or_default(),
     };
     let engine = call.server.stores().memory_to_write()?;
     let added = engine.add_drawers(vec![drawer], None).await?.pop();
@@ -103,31 +103,29 @@ async fn memory_add(call: Call, asked: MemoryAdd) -> Result<Added, Failure> {
     Ok(added.into())
 }
 
-/// The result of adding a text.
+/// The answer of `memory_add` and `diary_write`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Added {
+pub(super) struct DrawerAdded {
     id: String,
     created: bool,
     duplicate_of: Option<String>,
 }
 
-impl From<AddedDrawer> for Added {
+impl From<AddedDrawer> for DrawerAdded {
     fn from(added: AddedDrawer) -> Self {
         let AddedDrawer { id, created, duplicate_of } = added;
         Self { id, created, duplicate_of }
     }
 }
 
-impl Shown for Added {
+impl ToolAnswer for DrawerAdded {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.created {
             true => format!("stored as {}", self.id),
             false => format!("already stored as {}", self.id),
         }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -137,20 +135,20 @@ struct MemoryGet {
     id: String,
 }
 
-async fn memory_get(call: Call, MemoryGet { id }: MemoryGet) -> Result<ShownDrawer, Failure> {
-    let Some(engine) = call.server.stores().memory()? else { return Err(missing(&id)) };
+async fn memory_get(call: Call, MemoryGet { id }: MemoryGet) -> Result<FullDrawer, Failure> {
+    let Some(engine) = call.server.stores().memory()? else { return Err(not_found(&id)) };
     let found = engine.drawers(vec![id.clone()]).await?.pop().flatten();
-    found.map(ShownDrawer::from).ok_or_else(|| missing(&id))
+    found.map(FullDrawer::from).ok_or_else(|| not_found(&id))
 }
 
-fn missing(id: &str) -> Failure {
+fn not_found(id: &str) -> Failure {
     Failure::new(Code::NotFound, format!("there is no drawer {id:?}"))
         .with_hint("memory_search and memory_list show existing drawers")
 }
 
-impl Shown for ShownDrawer {
+impl ToolAnswer for FullDrawer {
     fn text(&self) -> String {
-        self.whole()
+        self.full_text()
     }
 }
 
@@ -171,17 +169,17 @@ struct MemoryList {
     cursor: Option<String>,
 }
 
-async fn memory_list(call: Call, asked: MemoryList) -> Result<Listed, Failure> {
-    let MemoryList { wing, room, source, since, until, limit: most, cursor } = asked;
-    let (limit, offset) = (limit(most)?, offset(cursor.as_deref())?);
+async fn memory_list(call: Call, arguments: MemoryList) -> Result<DrawerList, Failure> {
+    let MemoryList { wing, room, source, since, until, limit, cursor } = arguments;
+    let (limit, offset) = (result_limit(limit)?, offset(cursor.as_deref())?);
     let overview = wing.is_none() && cursor.is_none();
     let filter = DrawerFilter { wing, room, source, since, until, ..DrawerFilter::default() };
-    let Some(engine) = call.server.stores().memory()? else { return Ok(Listed::default()) };
+    let Some(engine) = call.server.stores().memory()? else { return Ok(DrawerList::default()) };
     let wings = if overview { engine.taxonomy().await? } else { Vec::new() };
     let page = DrawerPage { offset, limit, ..DrawerPage::default() };
     let (drawers, total) = engine.list_drawers(&filter, page).await?;
     let next = offset + drawers.len() as u64;
-    Ok(Listed {
+    Ok(DrawerList {
         drawers: drawers.into_iter().map(|it| ListedDrawer::of(it, LISTED_BYTES)).collect(),
         total,
         next_cursor: (next < total).then(|| next.to_string()),
@@ -190,7 +188,7 @@ async fn memory_list(call: Call, asked: MemoryList) -> Result<Listed, Failure> {
 }
 
 #[derive(Default, Serialize, JsonSchema)]
-struct Listed {
+struct DrawerList {
     drawers: Vec<ListedDrawer>,
     total: u64,
     next_cursor: Option<String>,
@@ -202,11 +200,11 @@ fn rooms(wing: Wing) -> (String, BTreeMap<String, u64>) {
     (wing.name, wing.rooms.into_iter().map(|room| (room.name, room.drawers)).collect())
 }
 
-impl Shown for Listed {
+impl ToolAnswer for DrawerList {
     fn text(&self) -> String {
-        let mut text = format!("{} of {} drawers\n", self.drawers.len(), self.total);
+        let mut text = format!("{} of {}\n", self.drawers.len(), counted(self.total, "drawer"));
         for drawer in &self.drawers {
-            let _ = writeln!(text, "{}", drawer.line());
+            let _ = writeln!(text, "{}", drawer.one_line());
         }
         for (wing, rooms) in &self.wings {
             let rooms: Vec<String> =
@@ -219,7 +217,7 @@ impl Shown for Listed {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.drawers.is_empty() && self.wings.is_empty()
     }
 }
@@ -240,36 +238,34 @@ struct MemoryUpdate {
     metadata: Option<JsonObject>,
 }
 
-async fn memory_update(call: Call, asked: MemoryUpdate) -> Result<Updated, Failure> {
+async fn memory_update(call: Call, arguments: MemoryUpdate) -> Result<DrawerUpdated, Failure> {
     let patch = DrawerPatch {
-        text: asked.text,
-        wing: asked.wing,
-        room: asked.room,
-        source: asked.source,
-        author: asked.author,
-        date: asked.date.map(Some),
+        text: arguments.text,
+        wing: arguments.wing,
+        room: arguments.room,
+        source: arguments.source,
+        author: arguments.author,
+        date: arguments.date.map(Some),
         date_text: None,
-        tags: asked.tags,
-        metadata: metadata(asked.metadata)?,
+        tags: arguments.tags,
+        metadata: metadata(arguments.metadata)?,
     };
-    let Some(engine) = call.server.stores().memory()? else { return Err(missing(&asked.id)) };
-    let updated = engine.update_drawer(&asked.id, patch, None).await?;
-    Ok(Updated { id: updated.drawer.id, changed: updated.changed })
+    let Some(engine) = call.server.stores().memory()? else { return Err(not_found(&arguments.id)) };
+    let updated = engine.update_drawer(&arguments.id, patch, None).await?;
+    Ok(DrawerUpdated { id: updated.drawer.id, changed: updated.changed })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Updated {
+struct DrawerUpdated {
     id: String,
     changed: bool,
 }
 
-impl Shown for Updated {
+impl ToolAnswer for DrawerUpdated {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} {}", self.id, if self.changed { "updated" } else { "unchanged" })
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -280,8 +276,8 @@ struct MemoryDelete {
     source: Option<String>,
 }
 
-async fn memory_delete(call: Call, asked: MemoryDelete) -> Result<Deleted, Failure> {
-    let which = match (asked.id, asked.source) {
+async fn memory_delete(call: Call, arguments: MemoryDelete) -> Result<DrawersDeleted, Failure> {
+    let which = match (arguments.id, arguments.source) {
         (Some(id), None) => WhichDrawers::Ids(vec![id]),
         (None, Some(source)) => {
             WhichDrawers::Matching(DrawerFilter { source: Some(source), ..DrawerFilter::default() })
@@ -290,25 +286,23 @@ async fn memory_delete(call: Call, asked: MemoryDelete) -> Result<Deleted, Failu
     };
     let missing = u64::from(matches!(which, WhichDrawers::Ids(_)));
     let Some(engine) = call.server.stores().memory()? else {
-        return Ok(Deleted { deleted: 0, missing });
+        return Ok(DrawersDeleted { deleted: 0, missing });
     };
     let done = engine.delete_drawers(which, None).await?;
-    Ok(Deleted { deleted: done.deleted, missing: done.missing })
+    Ok(DrawersDeleted { deleted: done.deleted, missing: done.missing })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Deleted {
+struct DrawersDeleted {
     deleted: u64,
     missing: u64,
 }
 
-impl Shown for Deleted {
+impl ToolAnswer for DrawersDeleted {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         format!("{} deleted, {} not found", self.deleted, self.missing)
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }
 
@@ -318,34 +312,34 @@ struct MemoryCheckDuplicate {
     text: String,
     wing: Option<String>,
     room: Option<String>,
-    /// Cosine, default 0.9
+    /// Minimum cosine, default 0.9
     threshold: Option<f32>,
 }
 
 async fn memory_check_duplicate(
     call: Call,
-    asked: MemoryCheckDuplicate,
-) -> Result<Checked, Failure> {
-    let MemoryCheckDuplicate { text, wing, room, threshold } = asked;
+    arguments: MemoryCheckDuplicate,
+) -> Result<DuplicateCheck, Failure> {
+    let MemoryCheckDuplicate { text, wing, room, threshold } = arguments;
     let threshold = threshold.unwrap_or(NEAR_DUPLICATE);
     if !(0.0..=1.0).contains(&threshold) {
         return Err(Failure::new(Code::BadInput, "threshold must be from 0 to 1"));
     }
     let filter = DrawerFilter { wing, room, ..DrawerFilter::default() };
-    let Some(engine) = call.server.stores().memory()? else { return Ok(Checked::default()) };
+    let Some(engine) = call.server.stores().memory()? else { return Ok(DuplicateCheck::default()) };
     let found = engine.similar_drawers(&text, &filter, threshold, MAX_SIMILAR).await?;
-    let similar: Vec<Similar> = found.into_iter().map(Similar::from).collect();
-    Ok(Checked { duplicate: !similar.is_empty(), similar })
+    let similar: Vec<SimilarText> = found.into_iter().map(SimilarText::from).collect();
+    Ok(DuplicateCheck { duplicate: !similar.is_empty(), similar })
 }
 
 #[derive(Default, Serialize, JsonSchema)]
-struct Checked {
+struct DuplicateCheck {
     duplicate: bool,
-    similar: Vec<Similar>,
+    similar: Vec<SimilarText>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Similar {
+struct SimilarText {
     id: String,
     wing: String,
     room: String,
@@ -353,7 +347,7 @@ struct Similar {
     similarity: f64,
 }
 
-impl From<SimilarDrawer> for Similar {
+impl From<SimilarDrawer> for SimilarText {
     fn from(found: SimilarDrawer) -> Self {
         let SimilarDrawer { drawer, similarity } = found;
         let ListedDrawer { id, wing, room, text, .. } = ListedDrawer::of(drawer, LISTED_BYTES);
@@ -361,17 +355,18 @@ impl From<SimilarDrawer> for Similar {
     }
 }
 
-impl Shown for Checked {
+impl ToolAnswer for DuplicateCheck {
     fn text(&self) -> String {
         if self.similar.is_empty() {
             return "no similar text found".to_owned();
         }
-        let line =
-            |it: &Similar| format!("{:.3} {} [{}/{}]\n", it.similarity, it.id, it.wing, it.room);
+        let line = |it: &SimilarText| {
+            format!("{:.3} {} [{}/{}]\n", it.similarity, it.id, it.wing, it.room)
+        };
         self.similar.iter().map(line).collect()
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.similar.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! The tools.
+//! The MCP tools.
 
 mod code;
 mod collections;
@@ -8,18 +8,18 @@ mod facts;
 mod graph;
 mod index;
 mod ingest;
+mod maintenance;
 mod memory;
 mod recall;
 mod repair;
 mod symbols;
-mod upkeep;
 
-pub(crate) use code::chunks;
-pub(crate) use upkeep::report as health;
+pub(crate) use code::file_chunks;
+pub(crate) use maintenance::report as health;
 
 use crate::tool::Tool;
 
-/// All tools, in the order in which they are listed.
+/// All tools, in the order of the tool list.
 pub(crate) fn all() -> Vec<Tool> {
     let groups = [
         code::tools(),
@@ -32,7 +32,7 @@ pub(crate) fn all() -> Vec<Tool> {
         facts::tools(),
         collections::tools(),
         vec![ingest::tool()],
-        upkeep::tools(),
+        maintenance::tools(),
         repair::tools(),
     ];
     groups.into_iter().flatten().collect()
@@ -78,11 +78,11 @@ mod tests {
     ];
 
     #[test]
-    fn tools_are_few_and_cost_little() {
+    fn the_tool_list_is_small() {
         let tools = all();
         assert_eq!(tools.iter().map(Tool::name).collect::<Vec<_>>(), NAMES);
-        let listed: Vec<_> = tools.iter().map(Tool::listed).collect();
-        // An agent pays for every word, in every conversation.
+        let listed: Vec<_> = tools.iter().map(Tool::definition).collect();
+        // The list costs tokens in every conversation.
         let bytes = serde_json::to_string(&listed).unwrap().len();
         assert!(bytes < 20_000, "{bytes} bytes");
     }

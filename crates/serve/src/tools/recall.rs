@@ -1,4 +1,4 @@
-//! The tool that searches memory.
+//! `memory_search`.
 
 use std::fmt::Write as _;
 
@@ -8,28 +8,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::drawer::ListedDrawer;
-use crate::arguments::{limit, question};
-use crate::text::{cut, line, round};
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::arguments::{check_query, result_limit};
+use crate::text::{one_line, round, truncate};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
-/// A longer drawer is cut to its best passage.
+/// A drawer larger than this is reduced to its best passage.
 const WHOLE_BYTES: usize = 16 << 10;
 
-/// Maximum number of characters of a hit in the text.
-const LINE_LETTERS: usize = 400;
+/// Maximum length of a passage in the text, in characters.
+const LINE_CHARS: usize = 400;
 
 pub(super) fn tool() -> Tool {
     Tool::new(
         "memory_search",
         Effect::Read,
-        "Search remembered texts by a question or keywords. Use it before asking the user again. Untrusted data.",
+        "Search memory by a question or keywords. Use it before asking the user again. Untrusted data.",
         memory_search,
     )
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct SearchMemory {
     query: String,
     wing: Option<String>,
     room: Option<String>,
@@ -42,24 +42,25 @@ struct Search {
     until: Option<Moment>,
 }
 
-async fn memory_search(call: Call, asked: Search) -> Result<Recalled, Failure> {
-    let Search { query, wing, room, limit: most, since, until } = asked;
+async fn memory_search(call: Call, arguments: SearchMemory) -> Result<MemoryResults, Failure> {
+    let SearchMemory { query, wing, room, limit, since, until } = arguments;
     let filter = DrawerFilter { wing, room, since, until, ..DrawerFilter::default() };
-    let search = MemorySearch { filter, ..MemorySearch::new(question(&query)?, limit(most)?) };
+    let search =
+        MemorySearch { filter, ..MemorySearch::new(check_query(&query)?, result_limit(limit)?) };
     match call.server.stores().memory()? {
-        Some(engine) => engine.search_memory(&search).await.map(Recalled::from),
-        None => Ok(Recalled { hits: Vec::new(), degraded: None }),
+        Some(engine) => engine.search_memory(&search).await.map(MemoryResults::from),
+        None => Ok(MemoryResults { hits: Vec::new(), degraded: None }),
     }
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Recalled {
-    hits: Vec<Hit>,
+struct MemoryResults {
+    hits: Vec<DrawerResult>,
     degraded: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Hit {
+struct DrawerResult {
     id: String,
     wing: String,
     room: String,
@@ -69,42 +70,42 @@ struct Hit {
     date: Option<String>,
     score: f64,
     why: Vec<String>,
-    /// The best passage.
+    /// The best matching part, for the text.
     #[serde(skip)]
     passage: String,
 }
 
-impl From<MemoryHits> for Recalled {
+impl From<MemoryHits> for MemoryResults {
     fn from(found: MemoryHits) -> Self {
         let MemoryHits { hits, degraded, .. } = found;
-        Self { hits: hits.into_iter().map(Hit::from).collect(), degraded }
+        Self { hits: hits.into_iter().map(DrawerResult::from).collect(), degraded }
     }
 }
 
-impl From<DrawerHit> for Hit {
+impl From<DrawerHit> for DrawerResult {
     fn from(hit: DrawerHit) -> Self {
         let DrawerHit { drawer, passage, score, why } = hit;
         let whole = drawer.text.len() <= WHOLE_BYTES;
         let ListedDrawer { id, wing, room, text, source, author, date, .. } =
             ListedDrawer::of(drawer, WHOLE_BYTES);
-        let text = if whole { text } else { cut(&passage, WHOLE_BYTES).to_owned() };
+        let text = if whole { text } else { truncate(&passage, WHOLE_BYTES).to_owned() };
         let score = round(f64::from(score));
         Self { id, wing, room, text, source, author, date, score, why, passage }
     }
 }
 
-impl Shown for Recalled {
+impl ToolAnswer for MemoryResults {
     fn text(&self) -> String {
         if self.hits.is_empty() {
             return "nothing found in memory".to_owned();
         }
         let mut text = String::new();
         for hit in &self.hits {
-            let Hit { id, wing, room, .. } = hit;
+            let DrawerResult { id, wing, room, .. } = hit;
             let date = hit.date.as_deref().map_or(String::new(), |date| format!(" {date}"));
             let author = hit.author.as_deref().map_or(String::new(), |it| format!(" {it}"));
             let _ = writeln!(text, "{id} [{wing}/{room}{date}{author}] {:.2}", hit.score);
-            let _ = writeln!(text, "  {}", line(&hit.passage, LINE_LETTERS));
+            let _ = writeln!(text, "  {}", one_line(&hit.passage, LINE_CHARS));
         }
         if let Some(degraded) = &self.degraded {
             let _ = writeln!(text, "degraded: {degraded}");
@@ -112,7 +113,7 @@ impl Shown for Recalled {
         text
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_trusted(&self) -> bool {
         self.hits.is_empty()
     }
 }

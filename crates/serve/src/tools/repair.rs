@@ -1,4 +1,4 @@
-//! Tools that repair stores and reconnect to replaced ones.
+//! `repair` and `reconnect`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::stores::Whose;
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::arguments::NoArguments;
+use crate::stores::StoreOwner;
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -23,7 +24,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "reconnect",
             Effect::AddOnce,
-            "Close and reopen the stores, with fresh workers.",
+            "Close and reopen the stores, e.g. after one was restored.",
             reconnect,
         ),
     ]
@@ -32,26 +33,26 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Repair {
-    /// Check indexes against tables too
+    /// Also check indexes against tables
     full: Option<bool>,
 }
 
-async fn repair(call: Call, asked: Repair) -> Result<Repaired, Failure> {
+async fn repair(call: Call, arguments: Repair) -> Result<RepairResult, Failure> {
     let options =
-        DoctorOptions { full: asked.full.unwrap_or(false), repair: true, ..Default::default() };
+        DoctorOptions { full: arguments.full.unwrap_or(false), repair: true, ..Default::default() };
     let mut stores = Vec::new();
-    for (whose, place) in call.server.stores().there() {
-        let meanwhile = Failure::new(Code::LockHeld, "the store is being repaired")
+    for (owner, place) in call.server.stores().existing() {
+        let reason = Failure::new(Code::LockHeld, "the store is being repaired")
             .with_hint("try again in a few seconds");
-        let shut = call.server.shut(whose, meanwhile).await?;
-        stores.push(examine(whose, &place, options.clone()).await);
-        drop(shut);
+        let closed = call.server.close_store(owner, reason).await?;
+        stores.push(examine(owner, &place, options.clone()).await);
+        drop(closed);
     }
     call.server.warm_up().await;
-    Ok(Repaired { ok: stores.iter().all(|store| store.ok), stores })
+    Ok(RepairResult { ok: stores.iter().all(|store| store.ok), stores })
 }
 
-async fn examine(whose: Whose, place: &StorePlace, options: DoctorOptions) -> Examined {
+async fn examine(owner: StoreOwner, place: &StorePlace, options: DoctorOptions) -> StoreRepair {
     let folder = place.path();
     let doctor = match Doctor::open(place, options, |_| {}) {
         Ok(doctor) => doctor,
@@ -63,22 +64,22 @@ async fn examine(whose: Whose, place: &StorePlace, options: DoctorOptions) -> Ex
                 lost: vec![],
                 error: Some(failure),
             };
-            return Examined::of(whose, folder, report);
+            return StoreRepair::of(owner, folder, report);
         }
     };
     let report = doctor.run().await;
     doctor.close().await;
-    Examined::of(whose, folder, report)
+    StoreRepair::of(owner, folder, report)
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Repaired {
+struct RepairResult {
     ok: bool,
-    stores: Vec<Examined>,
+    stores: Vec<StoreRepair>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Examined {
+struct StoreRepair {
     whose: String,
     store: String,
     ok: bool,
@@ -86,8 +87,8 @@ struct Examined {
     repaired: Vec<String>,
 }
 
-impl Examined {
-    fn of(whose: Whose, folder: &Path, report: DoctorReport) -> Self {
+impl StoreRepair {
+    fn of(owner: StoreOwner, folder: &Path, report: DoctorReport) -> Self {
         let problem = |check: &CheckReport| {
             let status = json!(check.status);
             let status = status.as_str().filter(|status| *status != "ok")?;
@@ -95,7 +96,7 @@ impl Examined {
         };
         let error = report.error.map(|failure| failure.message);
         Self {
-            whose: whose.name().to_owned(),
+            whose: owner.name().to_owned(),
             store: folder.display().to_string(),
             ok: report.ok,
             problems: report.checks.iter().filter_map(problem).chain(error).collect(),
@@ -104,7 +105,9 @@ impl Examined {
     }
 }
 
-impl Shown for Repaired {
+impl ToolAnswer for RepairResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         let mut text = String::new();
         for store in &self.stores {
@@ -114,49 +117,39 @@ impl Shown for Repaired {
                 let _ = writeln!(text, "  {line}");
             }
         }
-        if text.is_empty() { "there is no store yet".to_owned() } else { text }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
+        if text.is_empty() { "no store exists yet".to_owned() } else { text }
     }
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Reconnect {}
-
-async fn reconnect(call: Call, Reconnect {}: Reconnect) -> Result<Reconnected, Failure> {
-    for (whose, _) in call.server.stores().there() {
-        let meanwhile = Failure::new(Code::LockHeld, "the store is being reopened")
+async fn reconnect(call: Call, _: NoArguments) -> Result<ReconnectResult, Failure> {
+    for (owner, _) in call.server.stores().existing() {
+        let reason = Failure::new(Code::LockHeld, "the store is being reopened")
             .with_hint("try again in a second");
-        drop(call.server.shut(whose, meanwhile).await?);
+        drop(call.server.close_store(owner, reason).await?);
     }
     call.server.warm_up().await;
     let opened = call.server.stores().all();
     let ok = opened.iter().all(|(_, opened)| opened.is_ok());
-    let stores = opened.into_iter().map(|(whose, opened)| match opened {
-        Ok(engine) => format!("{} store {}: open", whose.name(), engine.folder().display()),
-        Err(failure) => format!("{} store: {}", whose.name(), failure.message),
+    let stores = opened.into_iter().map(|(owner, opened)| match opened {
+        Ok(engine) => format!("{} store {}: open", owner.name(), engine.folder().display()),
+        Err(failure) => format!("{} store: {}", owner.name(), failure.message),
     });
-    Ok(Reconnected { ok, stores: stores.collect() })
+    Ok(ReconnectResult { ok, stores: stores.collect() })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Reconnected {
+struct ReconnectResult {
     ok: bool,
     stores: Vec<String>,
 }
 
-impl Shown for Reconnected {
+impl ToolAnswer for ReconnectResult {
+    const TRUSTED: bool = true;
+
     fn text(&self) -> String {
         match self.stores.is_empty() {
-            true => "there is no store yet".to_owned(),
+            true => "no store exists yet".to_owned(),
             false => self.stores.join("\n"),
         }
-    }
-
-    fn is_ours(&self) -> bool {
-        true
     }
 }

@@ -1,22 +1,20 @@
-//! Tools for the code graph that need no Cypher: callers, callees, paths and impact.
+//! Tools for the code graph without Cypher: callers, callees, paths and impact.
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Listed, Neighbours, Reached, Side, Symbol, Walk};
+use isolith_engine::{GraphWalk, Listed, Neighbours, Reached, Side, Symbol};
 use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{bounded, limit_of};
-use crate::tool::{Call, Effect, Shown, Tool};
+use crate::arguments::{check_length, limit_within};
+use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Default and maximum number of symbols.
 const LIMITS: (u32, u32) = (30, 500);
 
-/// Maximum length of a symbol's name.
-const SYMBOL_BYTES: usize = 2_048;
+const MAX_SYMBOL_BYTES: usize = 2_048;
 
-/// Maximum depth.
 const MAX_DEPTH: u32 = 100;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -24,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "graph_neighbours",
             Effect::Read,
-            "List what calls a symbol, or what it calls. symbol: name, Type.name, path#Name or path:line.",
+            "List the callers or callees of a symbol. symbol: name, Type.name, path#Name or path:line.",
             graph_neighbours,
         ),
         Tool::new(
@@ -44,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AskNeighbours {
+struct GraphNeighbours {
     symbol: String,
     /// callers (default) or callees
     direction: Option<String>,
@@ -55,12 +53,15 @@ struct AskNeighbours {
     limit: Option<u32>,
 }
 
-async fn graph_neighbours(call: Call, asked: AskNeighbours) -> Result<Around, Failure> {
-    let walk = walk(asked.depth.or(Some(1)), asked.candidates, asked.limit)?;
-    let symbol = named(&asked.symbol)?;
+async fn graph_neighbours(
+    call: Call,
+    arguments: GraphNeighbours,
+) -> Result<NeighbourResult, Failure> {
+    let walk = walk(arguments.depth.or(Some(1)), arguments.candidates, arguments.limit)?;
+    let symbol = check_symbol(&arguments.symbol)?;
     let engine = call.server.stores().graph()?;
-    call.server.settled().await;
-    let (side, around) = match asked.direction.as_deref() {
+    call.server.wait_for_watchers().await;
+    let (side, around) = match arguments.direction.as_deref() {
         None | Some("callers") => (Side::Before, engine.callers(symbol, &walk).await),
         Some("callees") => (Side::After, engine.callees(symbol, &walk).await),
         Some(other) => {
@@ -71,38 +72,38 @@ async fn graph_neighbours(call: Call, asked: AskNeighbours) -> Result<Around, Fa
     let Neighbours { symbol, found, likely } = around?;
     let mut text = reached_text(&found, side);
     if likely > 0 {
-        let _ = writeln!(text, "{likely} more are likely: set candidates to true to see them");
+        let _ = writeln!(text, "{likely} more likely: set candidates to true to include them");
     }
-    Ok(Around { symbol: symbol.id, found: steps(&found), likely, more: found.more, text })
+    Ok(NeighbourResult { symbol: symbol.id, found: steps(&found), likely, more: found.more, text })
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AskPath {
+struct GraphPath {
     from: String,
     to: String,
     candidates: Option<bool>,
 }
 
-async fn graph_path(call: Call, asked: AskPath) -> Result<Way, Failure> {
-    let walk = walk(None, asked.candidates, None)?;
-    let (from, to) = (named(&asked.from)?, named(&asked.to)?);
+async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Failure> {
+    let walk = walk(None, arguments.candidates, None)?;
+    let (from, to) = (check_symbol(&arguments.from)?, check_symbol(&arguments.to)?);
     let engine = call.server.stores().graph()?;
-    call.server.settled().await;
+    call.server.wait_for_watchers().await;
     let found = engine.symbol_path(from, to, &walk).await?;
     let Some((start, steps)) = found.steps else {
         let text = format!("no path from {} to {}\n", found.from.id, found.to.id);
-        return Ok(Way { path: Vec::new(), text });
+        return Ok(PathResult { path: Vec::new(), text });
     };
-    let mut text = format!("{}\n", start.told());
-    steps.iter().for_each(|step| text += &(step.told(Side::After) + "\n"));
-    let path = [Step::from(&start)].into_iter().chain(steps.iter().map(Step::reached));
-    Ok(Way { path: path.collect(), text })
+    let mut text = format!("{}\n", start.describe());
+    steps.iter().for_each(|step| text += &(step.describe(Side::After) + "\n"));
+    let path = [SymbolStep::from(&start)].into_iter().chain(steps.iter().map(SymbolStep::reached));
+    Ok(PathResult { path: path.collect(), text })
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AskImpact {
+struct GraphImpact {
     symbol: String,
     /// Default: any
     depth: Option<u32>,
@@ -110,11 +111,11 @@ struct AskImpact {
     limit: Option<u32>,
 }
 
-async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
-    let walk = walk(asked.depth, asked.candidates, asked.limit)?;
-    let symbol = named(&asked.symbol)?;
+async fn graph_impact(call: Call, arguments: GraphImpact) -> Result<ImpactResult, Failure> {
+    let walk = walk(arguments.depth, arguments.candidates, arguments.limit)?;
+    let symbol = check_symbol(&arguments.symbol)?;
     let engine = call.server.stores().graph()?;
-    call.server.settled().await;
+    call.server.wait_for_watchers().await;
     let found = engine.impact(symbol, &walk).await?;
     let mut text = reached_text(&found.code, Side::Before);
     if found.tests.total > 0 {
@@ -123,40 +124,44 @@ async fn graph_impact(call: Call, asked: AskImpact) -> Result<Breaks, Failure> {
     }
     let more = found.code.more || found.tests.more;
     let (impact, tests) = (steps(&found.code), steps(&found.tests));
-    Ok(Breaks { symbol: found.symbol.id, impact, tests, more, text })
+    Ok(ImpactResult { symbol: found.symbol.id, impact, tests, more, text })
 }
 
-fn walk(depth: Option<u32>, candidates: Option<bool>, limit: Option<u32>) -> Result<Walk, Failure> {
+fn walk(
+    depth: Option<u32>,
+    candidates: Option<bool>,
+    limit: Option<u32>,
+) -> Result<GraphWalk, Failure> {
     if let Some(depth) = depth.filter(|depth| !(1..=MAX_DEPTH).contains(depth)) {
         let message = format!("depth must be from 1 to {MAX_DEPTH}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
-    let limit = limit_of(limit, LIMITS)? as usize;
-    Ok(Walk { depth, candidates: candidates.unwrap_or(false), limit })
+    let limit = limit_within(limit, LIMITS)? as usize;
+    Ok(GraphWalk { depth, candidates: candidates.unwrap_or(false), limit })
 }
 
-fn named(symbol: &str) -> Result<&str, Failure> {
-    bounded("symbol", symbol, SYMBOL_BYTES)
+fn check_symbol(symbol: &str) -> Result<&str, Failure> {
+    check_length("symbol", symbol, MAX_SYMBOL_BYTES)
 }
 
 fn reached_text(found: &Listed<Reached>, side: Side) -> String {
-    let mut text: String = found.items.iter().map(|it| it.told(side) + "\n").collect();
+    let mut text: String = found.items.iter().map(|it| it.describe(side) + "\n").collect();
     match found.total - found.items.len() {
-        0 if found.total == 0 => text += "nothing found for certain\n",
-        0 if found.more => text += "there is more than can be followed\n",
+        0 if found.total == 0 => text += "no certain results\n",
+        0 if found.more => text += "stopped early: there may be more\n",
         0 => {}
         rest => _ = writeln!(text, "{rest} more"),
     }
     text
 }
 
-fn steps(found: &Listed<Reached>) -> Vec<Step> {
-    found.items.iter().map(Step::reached).collect()
+fn steps(found: &Listed<Reached>) -> Vec<SymbolStep> {
+    found.items.iter().map(SymbolStep::reached).collect()
 }
 
-/// A symbol, and how it was reached.
+/// A symbol and the edge through which it was reached.
 #[derive(Serialize, JsonSchema)]
-struct Step {
+struct SymbolStep {
     id: String,
     path: String,
     line: Option<u32>,
@@ -168,7 +173,7 @@ struct Step {
     depth: u32,
 }
 
-impl Step {
+impl SymbolStep {
     fn from(symbol: &Symbol) -> Self {
         let Symbol { id, path, line, .. } = symbol.clone();
         Self { id, path, line, kind: None, certainty: None, via: None, via_line: None, depth: 0 }
@@ -188,10 +193,10 @@ impl Step {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Around {
+struct NeighbourResult {
     symbol: String,
     #[schemars(with = "Vec<serde_json::Value>")]
-    found: Vec<Step>,
+    found: Vec<SymbolStep>,
     likely: u64,
     more: bool,
     #[serde(skip)]
@@ -199,39 +204,38 @@ struct Around {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Way {
-    /// Empty if there is none
+struct PathResult {
     #[schemars(with = "Vec<serde_json::Value>")]
-    path: Vec<Step>,
+    path: Vec<SymbolStep>,
     #[serde(skip)]
     text: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Breaks {
+struct ImpactResult {
     symbol: String,
     #[schemars(with = "Vec<serde_json::Value>")]
-    impact: Vec<Step>,
+    impact: Vec<SymbolStep>,
     #[schemars(with = "Vec<serde_json::Value>")]
-    tests: Vec<Step>,
+    tests: Vec<SymbolStep>,
     more: bool,
     #[serde(skip)]
     text: String,
 }
 
-impl Shown for Around {
+impl ToolAnswer for NeighbourResult {
     fn text(&self) -> String {
         self.text.clone()
     }
 }
 
-impl Shown for Way {
+impl ToolAnswer for PathResult {
     fn text(&self) -> String {
         self.text.clone()
     }
 }
 
-impl Shown for Breaks {
+impl ToolAnswer for ImpactResult {
     fn text(&self) -> String {
         self.text.clone()
     }

@@ -1,25 +1,25 @@
 use std::iter;
 use std::ops::Range;
 
-use jsonc_parser::ast::{Object, ObjectProp, Value as Found};
+use jsonc_parser::ast::{Object, ObjectProp, Value as JsonValue};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
 use super::layout::Layout;
 use crate::EditError;
-use crate::text::{newline_of, splice};
+use crate::splice::{newline_of, splice};
 
-/// A text, and where everything is in it.
+/// A parsed text with the positions of its parts.
 pub(super) struct Document<'a> {
     text: &'a str,
     pub(super) root: Object<'a>,
-    /// All of them, comments too, in their order.
+    /// All tokens including comments, in order.
     tokens: Vec<TokenAndRange<'a>>,
 }
 
 impl<'a> Document<'a> {
-    /// `None` if there is no value in the text.
+    /// Parses a text; `None` if it contains no value.
     pub(super) fn parse(text: &'a str) -> Result<Option<Self>, EditError> {
         let comments = CommentCollectionStrategy::AsTokens;
         let collect = CollectOptions { comments, tokens: true };
@@ -40,8 +40,8 @@ impl<'a> Document<'a> {
         let tokens = parsed.tokens.unwrap_or_default();
         match parsed.value {
             None => Ok(None),
-            Some(Found::Object(root)) => Ok(Some(Self { text, root, tokens })),
-            Some(other) => Err(wrong_kind("the whole file", &other)),
+            Some(JsonValue::Object(root)) => Ok(Some(Self { text, root, tokens })),
+            Some(other) => Err(wrong_type("the file", &other)),
         }
     }
 
@@ -49,25 +49,26 @@ impl<'a> Document<'a> {
     pub(super) fn object(&self, key: &str) -> Result<Option<&Object<'a>>, EditError> {
         match member(&self.root, key)?.map(|member| &member.value) {
             None => Ok(None),
-            Some(Found::Object(object)) => Ok(Some(object)),
-            Some(other) => Err(wrong_kind(&format!("{key:?}"), other)),
+            Some(JsonValue::Object(object)) => Ok(Some(object)),
+            Some(other) => Err(wrong_type(&format!("{key:?}"), other)),
         }
     }
 
     pub(super) fn layout(&self) -> Layout<'a> {
         let first = self.root.properties.first().map(Ranged::start);
         let gap = first.map_or("", |first| &self.text[self.root.start() + 1..first]);
-        let unit = gap.rsplit_once('\n').map_or("", |(_, unit)| unit);
-        let is_usable = !unit.is_empty() && unit.trim_start_matches([' ', '\t']).is_empty();
+        let indent_unit = gap.rsplit_once('\n').map_or("", |(_, indent_unit)| indent_unit);
+        let is_usable =
+            !indent_unit.is_empty() && indent_unit.trim_start_matches([' ', '\t']).is_empty();
         Layout {
             newline: newline_of(self.text),
-            unit: if is_usable { unit } else { "  " },
-            spread: first.is_none() || self.text.trim().contains('\n'),
+            indent_unit: if is_usable { indent_unit } else { "  " },
+            multiline: first.is_none() || self.text.trim().contains('\n'),
         }
     }
 
-    /// The text with one member more, right behind the brace of its object. The value is
-    /// asked for by the indentation of the line on which it begins.
+    /// The text with a new member after the opening brace of an object. `value` gets the
+    /// indentation of the line on which the member begins.
     pub(super) fn insert(
         &self,
         object: &Object<'_>,
@@ -75,30 +76,30 @@ impl<'a> Document<'a> {
         value: impl FnOnce(&str) -> String,
     ) -> String {
         let layout = self.layout();
-        let at = self.head(object);
-        let next = self.next(at);
-        let is_bare = self.next(object.start() + 1).end() == object.end();
+        let at = self.insertion_point(object);
+        let next = self.next_token(at);
+        let is_bare = self.next_token(object.start() + 1).end() == object.end();
         let gap = if is_bare { "" } else { &self.text[at..next.start()] };
-        let (lead, base) = match gap.rsplit_once('\n') {
+        let (lead, indent) = match gap.rsplit_once('\n') {
             None => (gap.to_owned(), self.indentation(at).to_owned()),
-            Some((_, base)) => {
-                let deeper = if next.end() == object.end() { layout.unit } else { "" };
-                let base = format!("{base}{deeper}");
-                (format!("{}{base}", layout.newline), base)
+            Some((_, indent)) => {
+                let deeper = if next.end() == object.end() { layout.indent_unit } else { "" };
+                let indent = format!("{indent}{deeper}");
+                (format!("{}{indent}", layout.newline), indent)
             }
         };
         let comma = if object.properties.is_empty() { "" } else { "," };
-        let member = format!("{lead}\"{key}\": {}{comma}", value(&base));
+        let member = format!("{lead}\"{key}\": {}{comma}", value(&indent));
         splice(self.text, vec![(at..at, member)])
     }
 
-    /// Where the members of an object begin. Comments that end the line of its brace come
-    /// before them.
-    fn head(&self, object: &Object<'_>) -> usize {
+    /// The position for a new first member: after the opening brace, and after comments that end
+    /// the line of the brace.
+    fn insertion_point(&self, object: &Object<'_>) -> usize {
         let open = object.start() + 1;
         let mut end = open;
         loop {
-            let next = self.next(end);
+            let next = self.next_token(end);
             if self.text[end..next.start()].contains('\n') {
                 return end;
             }
@@ -109,33 +110,32 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text without a member, the white space before it, and its comma: the one behind
-    /// it, or if it is the last the one before it.
+    /// The text without a member, the white space before it, and its comma: the one after it, or
+    /// for the last member the one before it.
     pub(super) fn remove(&self, member: &ObjectProp<'_>) -> String {
         let is_comma = |token: &&TokenAndRange<'_>| token.token == Token::Comma;
-        let (before, after) = self.around(member);
-        let behind = after.iter().find(|token| !is_comment(token)).filter(is_comma);
-        let ahead = before.iter().rfind(|token| !is_comment(token)).filter(is_comma);
-        let comma = behind.or(ahead).map(span);
+        let (before, after) = self.tokens_around(member);
+        let next_comma = after.iter().find(|token| !is_comment(token)).filter(is_comma);
+        let previous_comma = before.iter().rfind(|token| !is_comment(token)).filter(is_comma);
+        let comma = next_comma.or(previous_comma).map(span);
 
-        let previous = self.previous(member);
+        let previous = self.previous_token(member);
         let kept = after.iter().find(|token| Some(span(*token)) != comma);
         let kept = kept.map_or(self.text.len(), Ranged::start);
-        // What follows must not become part of a comment that ends with its line.
+        // The text that follows must not become part of a line comment.
         let keeps_line = matches!(previous.token, Token::CommentLine(_))
             && !self.text[member.end()..kept].contains('\n');
         let start = if keeps_line { member.start() } else { previous.end() };
-        let pieces = comma.into_iter().chain(iter::once(start..member.end()));
-        splice(self.text, pieces.map(|piece| (piece, String::new())).collect())
+        let ranges = comma.into_iter().chain(iter::once(start..member.end()));
+        splice(self.text, ranges.map(|range| (range, String::new())).collect())
     }
 
-    /// Whether an object has nothing but this member, and looks as one that setup made for
-    /// it.
-    pub(super) fn is_made_for(&self, object: &Object<'_>, member: &ObjectProp<'_>) -> bool {
-        let before = self.previous(member).end();
+    /// Whether an object has only this member and is formatted as setup would have created it.
+    pub(super) fn was_created_for(&self, object: &Object<'_>, member: &ObjectProp<'_>) -> bool {
+        let before = self.previous_token(member).end();
         before == object.start() + 1
             && before < member.start()
-            && self.next(member.end()).end() == object.end()
+            && self.next_token(member.end()).end() == object.end()
     }
 
     pub(super) fn has_comments_outside(&self) -> bool {
@@ -143,32 +143,35 @@ impl<'a> Document<'a> {
         ends.into_iter().flatten().any(is_comment)
     }
 
-    /// With what the line begins in which this is.
+    /// The indentation of the line that contains a position.
     pub(super) fn indentation(&self, at: usize) -> &'a str {
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let line = &self.text[start..at];
         &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
     }
 
-    /// The first token from here on.
-    fn next(&self, at: usize) -> &TokenAndRange<'a> {
+    /// The first token at or after a position inside an object.
+    fn next_token(&self, at: usize) -> &TokenAndRange<'a> {
         let index = self.tokens.partition_point(|token| token.start() < at);
-        self.tokens.get(index).expect("inside of an object its brace is still to come")
+        self.tokens.get(index).expect("an object ends with a brace")
     }
 
-    fn previous(&self, member: &ObjectProp<'_>) -> &TokenAndRange<'a> {
-        self.around(member).0.last().expect("a member has the brace of its object before it")
+    fn previous_token(&self, member: &ObjectProp<'_>) -> &TokenAndRange<'a> {
+        self.tokens_around(member).0.last().expect("an object begins with a brace")
     }
 
-    /// The tokens before and after a member.
-    fn around(&self, member: &ObjectProp<'_>) -> (&[TokenAndRange<'a>], &[TokenAndRange<'a>]) {
+    /// The tokens before a member, and those after it.
+    fn tokens_around(
+        &self,
+        member: &ObjectProp<'_>,
+    ) -> (&[TokenAndRange<'a>], &[TokenAndRange<'a>]) {
         let before = self.tokens.partition_point(|token| token.end() <= member.start());
         let after = self.tokens.partition_point(|token| token.start() < member.end());
         (&self.tokens[..before], &self.tokens[after..])
     }
 }
 
-/// The member of an object that has this name.
+/// The member with this key; an error if the key occurs twice.
 pub(super) fn member<'o, 'a>(
     object: &'o Object<'a>,
     key: &str,
@@ -176,7 +179,7 @@ pub(super) fn member<'o, 'a>(
     let mut members = object.properties.iter().filter(|member| member.name.as_str() == key);
     match (members.next(), members.next()) {
         (found, None) => Ok(found),
-        _ => Err(EditError::Repeated { key: key.to_owned() }),
+        _ => Err(EditError::DuplicateKey { key: key.to_owned() }),
     }
 }
 
@@ -188,14 +191,14 @@ fn is_comment(token: &TokenAndRange<'_>) -> bool {
     matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
-fn wrong_kind(place: &str, found: &Found<'_>) -> EditError {
-    let found = match found {
-        Found::StringLit(_) => "a text",
-        Found::NumberLit(_) => "a number",
-        Found::BooleanLit(_) => "true or false",
-        Found::Object(_) => "an object",
-        Found::Array(_) => "a list",
-        Found::NullKeyword(_) => "null",
+fn wrong_type(location: &str, value: &JsonValue<'_>) -> EditError {
+    let found = match value {
+        JsonValue::StringLit(_) => "a string",
+        JsonValue::NumberLit(_) => "a number",
+        JsonValue::BooleanLit(_) => "a boolean",
+        JsonValue::Object(_) => "an object",
+        JsonValue::Array(_) => "an array",
+        JsonValue::NullKeyword(_) => "null",
     };
-    EditError::WrongKind { place: place.to_owned(), expected: "an object", found }
+    EditError::WrongType { location: location.to_owned(), expected: "an object", found }
 }

@@ -1,42 +1,42 @@
-use crate::NAME;
+use crate::ENTRY_NAME;
 use crate::entry::Field;
 
-/// How a document is laid out, so that what is added looks like the rest.
+/// The formatting of a document, which new text follows.
 pub(super) struct Layout<'a> {
     pub(super) newline: &'a str,
-    /// One step of indentation.
-    pub(super) unit: &'a str,
-    /// Whether members have lines of their own.
-    pub(super) spread: bool,
+    /// The indentation of one level.
+    pub(super) indent_unit: &'a str,
+    /// Whether each member is on its own line.
+    pub(super) multiline: bool,
 }
 
 impl Layout<'_> {
-    /// The object of servers, with the entry in it.
-    pub(super) fn servers(&self, base: &str, fields: &[Field]) -> String {
-        let entry = self.entry(&format!("{base}{}", self.unit), fields);
-        match self.spread {
-            true => self.object(base, &[(NAME, entry)]),
-            // The blank tells it from one that was there and empty.
-            false => format!("{{ \"{NAME}\": {entry} }}"),
+    /// The object of servers, containing the entry only.
+    pub(super) fn servers(&self, indent: &str, fields: &[Field]) -> String {
+        let entry = self.entry(&format!("{indent}{}", self.indent_unit), fields);
+        match self.multiline {
+            true => self.object(indent, &[(ENTRY_NAME, entry)]),
+            // The space after the brace marks an object that setup created.
+            false => format!("{{ \"{ENTRY_NAME}\": {entry} }}"),
         }
     }
 
     /// The value of the entry.
-    pub(super) fn entry(&self, base: &str, fields: &[Field]) -> String {
+    pub(super) fn entry(&self, indent: &str, fields: &[Field]) -> String {
         let members: Vec<_> = fields.iter().map(|it| (it.key, it.value.render())).collect();
-        self.object(base, &members)
+        self.object(indent, &members)
     }
 
-    /// An object whose first line is indented by `base`.
-    pub(super) fn object(&self, base: &str, members: &[(&str, String)]) -> String {
-        let Self { newline, unit, .. } = self;
+    /// An object that begins on a line with this indentation.
+    pub(super) fn object(&self, indent: &str, members: &[(&str, String)]) -> String {
+        let Self { newline, indent_unit, .. } = self;
         let members = members.iter().map(|(key, value)| format!("\"{key}\": {value}"));
-        match self.spread {
+        match self.multiline {
             false => format!("{{{}}}", members.collect::<Vec<_>>().join(", ")),
             true => {
                 let members: Vec<_> =
-                    members.map(|it| format!("{newline}{base}{unit}{it}")).collect();
-                format!("{{{}{newline}{base}}}", members.join(","))
+                    members.map(|it| format!("{newline}{indent}{indent_unit}{it}")).collect();
+                format!("{{{}{newline}{indent}}}", members.join(","))
             }
         }
     }

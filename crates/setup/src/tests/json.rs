@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_new_file_is_laid_out() {
+fn a_new_file_is_indented() {
     let text = register(JSON, None, &entry()).unwrap().text.unwrap();
     let expected = r#"{
   "mcpServers": {
@@ -13,13 +13,13 @@ fn a_new_file_is_laid_out() {
 }
 "#;
     assert_eq!(text, expected);
-    let code = Format::Json { servers: "servers", typed: true };
+    let code = ConfigFormat::Json { servers: "servers", typed: true };
     let text = register(code, None, &entry()).unwrap().text.unwrap();
     assert!(text.contains("\"servers\": {\n    \"isolith\": {\n      \"type\": \"stdio\",\n"));
 }
 
 #[test]
-fn entries_look_like_their_neighbours() {
+fn new_entries_follow_the_formatting_of_the_file() {
     let table = [
         (
             "{\n  \"a\": 1,\n  \"mcpServers\": {\n    \"b\": {}\n  }\n}\n",
@@ -69,7 +69,7 @@ fn comments_stay_where_they_belong() {
         ("{ // none yet\n}", "{ // none yet\n  @\n}"),
     ];
     for (servers, expected) in table {
-        // Two braces deeper in a document, without its indentation.
+        // The servers are nested in the document, but not indented.
         let text = format!("{{\"mcpServers\": {servers}}}");
         let expected = format!("{{\"mcpServers\": {expected}}}");
         let entry = if servers.starts_with("{ /* about b") {
@@ -84,7 +84,7 @@ fn comments_stay_where_they_belong() {
 #[test]
 fn an_entry_is_removed_wherever_it_is() {
     let table = [
-        // Where people may have put it.
+        // Wherever a user may have put it.
         (r#"{"a": 1, "isolith": {}}"#, r#"{"a": 1}"#),
         (r#"{"a": 1, "isolith": {},}"#, r#"{"a": 1,}"#),
         (r#"{"a": 1, "isolith": {}, "b": 2}"#, r#"{"a": 1, "b": 2}"#),
@@ -120,21 +120,21 @@ fn objects_created_by_setup_are_removed_with_the_entry() {
             false,
         ),
     ];
-    for (before, after, leaves_nothing) in table {
+    for (before, after, can_delete_file) in table {
         let change = unregister(JSON, Some(before)).unwrap();
         assert_eq!(change.text.as_deref(), Some(after), "{before}");
-        assert_eq!(change.leaves_nothing, leaves_nothing, "{before}");
+        assert_eq!(change.can_delete_file, can_delete_file, "{before}");
     }
     for untouched in ["", "{}", "{\"mcpServers\": {}}", "{\"isolith\": 1}", "// nothing"] {
         let change = unregister(JSON, Some(untouched)).unwrap();
-        assert_eq!(change, Change::none(Action::None), "{untouched}");
+        assert_eq!(change, ConfigChange::unchanged(EntryAction::None), "{untouched}");
     }
 }
 
 #[test]
 fn another_entry_with_the_name_is_replaced() {
     let table = [
-        // What else is in it stays.
+        // Other keys are kept.
         (
             r#"{"command": "/old", "args": ["mcp"], "env": {"A": "b"}}"#,
             r#"{"command": "/bin/isolith", "args": ["mcp"], "env": {"A": "b"}}"#,
@@ -147,7 +147,7 @@ fn another_entry_with_the_name_is_replaced() {
             r#"{"command": "/bin/isolith", "args": ["mcp", 1]}"#,
             r#"{"command": "/bin/isolith", "args": ["mcp"]}"#,
         ),
-        // One of another kind does not stay in parts.
+        // An entry that lacks a key is replaced as a whole.
         (r#"{"url": "http://localhost/mcp"}"#, r#"{"command": "/bin/isolith", "args": ["mcp"]}"#),
         ("null", r#"{"command": "/bin/isolith", "args": ["mcp"]}"#),
     ];
@@ -162,11 +162,11 @@ fn another_entry_with_the_name_is_replaced() {
 fn an_equal_entry_is_left_alone() {
     let text = "{\"mcpServers\":{\"isolith\":{\"args\":[\n\"mcp\"],\"disabled\":true,\n\"command\":\"\\/bin/isolith\"}}}";
     let change = register(JSON, Some(text), &entry()).unwrap();
-    assert_eq!(change, Change::none(Action::Unchanged));
+    assert_eq!(change, ConfigChange::unchanged(EntryAction::Unchanged));
 }
 
 #[test]
-fn a_file_with_nothing_in_it_counts_as_an_empty_object() {
+fn a_file_without_content_counts_as_an_empty_object() {
     for (before, after) in [("", "{}"), (" \n", " \n{}"), ("// soon", "// soon\n{}")] {
         let change = register(JSON, Some(before), &entry()).unwrap();
         assert_eq!(unregistered(JSON, &change.text.unwrap()), after);
@@ -175,18 +175,18 @@ fn a_file_with_nothing_in_it_counts_as_an_empty_object() {
 
 #[test]
 fn invalid_files_are_refused() {
-    let wrong = |place: &str, found| EditError::WrongKind {
-        place: place.to_owned(),
+    let wrong = |location: &str, found| EditError::WrongType {
+        location: location.to_owned(),
         expected: "an object",
         found,
     };
-    assert_eq!(refused(JSON, "[]"), wrong("the whole file", "a list"));
-    assert_eq!(refused(JSON, r#"{"mcpServers": []}"#), wrong("\"mcpServers\"", "a list"));
+    assert_eq!(refused(JSON, "[]"), wrong("the file", "an array"));
+    assert_eq!(refused(JSON, r#"{"mcpServers": []}"#), wrong("\"mcpServers\"", "an array"));
     assert_eq!(refused(JSON, r#"{"mcpServers": null}"#), wrong("\"mcpServers\"", "null"));
-    let repeated = |key: &str| EditError::Repeated { key: key.to_owned() };
-    assert_eq!(refused(JSON, r#"{"mcpServers": {}, "mcpServers": {}}"#), repeated("mcpServers"));
+    let duplicate = |key: &str| EditError::DuplicateKey { key: key.to_owned() };
+    assert_eq!(refused(JSON, r#"{"mcpServers": {}, "mcpServers": {}}"#), duplicate("mcpServers"));
     let twice = r#"{"mcpServers": {"isolith": 1, "isolith": 2}}"#;
-    assert_eq!(refused(JSON, twice), repeated("isolith"));
+    assert_eq!(refused(JSON, twice), duplicate("isolith"));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let broken =
         ["{", "{\"a\" 1}", "{} {}", "{'a': 1}", "{a: 1}", "{\"a\": 1 \"b\": 2}", "/*", &deep];

@@ -2,40 +2,41 @@ mod json;
 mod properties;
 mod toml;
 
-use crate::{Action, Change, EditError, Entry, Format, register, unregister};
+use crate::{
+    ConfigChange, ConfigFormat, EditError, EntryAction, ServerEntry, register, unregister,
+};
 
-const JSON: Format = Format::Json { servers: "mcpServers", typed: false };
-const TOML: Format = Format::Toml { servers: "mcp_servers" };
+const JSON: ConfigFormat = ConfigFormat::Json { servers: "mcpServers", typed: false };
+const TOML: ConfigFormat = ConfigFormat::Toml { servers: "mcp_servers" };
 
-fn entry() -> Entry {
-    Entry { command: "/bin/isolith".to_owned(), args: vec!["mcp".to_owned()] }
+fn entry() -> ServerEntry {
+    ServerEntry { command: "/bin/isolith".to_owned(), args: vec!["mcp".to_owned()] }
 }
 
-/// Registers, and looks that a second time changes nothing and that undoing gives the text
-/// back.
-fn registered(format: Format, text: &str) -> String {
+/// Registers, and checks that a second time changes nothing and that undoing restores the text.
+fn registered(format: ConfigFormat, text: &str) -> String {
     let change = register(format, Some(text), &entry()).unwrap();
-    assert_eq!(change.action, Action::Added, "{text}");
+    assert_eq!(change.action, EntryAction::Added, "{text}");
     let new = change.text.unwrap();
     let again = register(format, Some(&new), &entry()).unwrap();
-    assert_eq!(again, Change::none(Action::Unchanged), "{new}");
+    assert_eq!(again, ConfigChange::unchanged(EntryAction::Unchanged), "{new}");
     assert_eq!(unregistered(format, &new), text);
     new
 }
 
-fn unregistered(format: Format, text: &str) -> String {
+fn unregistered(format: ConfigFormat, text: &str) -> String {
     let change = unregister(format, Some(text)).unwrap();
-    assert_eq!(change.action, Action::Removed, "{text}");
+    assert_eq!(change.action, EntryAction::Removed, "{text}");
     change.text.unwrap()
 }
 
-fn updated(format: Format, text: &str) -> String {
+fn updated(format: ConfigFormat, text: &str) -> String {
     let change = register(format, Some(text), &entry()).unwrap();
-    assert_eq!(change.action, Action::Updated, "{text}");
+    assert_eq!(change.action, EntryAction::Updated, "{text}");
     change.text.unwrap()
 }
 
-fn refused(format: Format, text: &str) -> EditError {
+fn refused(format: ConfigFormat, text: &str) -> EditError {
     let error = register(format, Some(text), &entry()).unwrap_err();
     assert_eq!(unregister(format, Some(text)).unwrap_err(), error, "{text}");
     error
@@ -45,24 +46,24 @@ fn refused(format: Format, text: &str) -> EditError {
 fn a_created_file_can_be_deleted_again() {
     for format in [JSON, TOML] {
         let new = register(format, None, &entry()).unwrap();
-        assert_eq!(new.action, Action::Added);
+        assert_eq!(new.action, EntryAction::Added);
         let text = new.text.unwrap();
-        assert_eq!(register(format, Some(&text), &entry()).unwrap().action, Action::Unchanged);
-        assert!(unregister(format, Some(&text)).unwrap().leaves_nothing, "{text}");
-        assert_eq!(unregister(format, None).unwrap(), Change::none(Action::None));
+        assert_eq!(register(format, Some(&text), &entry()).unwrap().action, EntryAction::Unchanged);
+        assert!(unregister(format, Some(&text)).unwrap().can_delete_file, "{text}");
+        assert_eq!(unregister(format, None).unwrap(), ConfigChange::unchanged(EntryAction::None));
     }
 }
 
 #[test]
 fn unusual_names_are_preserved() {
-    let strange = Entry {
+    let unusual = ServerEntry {
         command: "/home/ü \"x\" \\ \u{7f}\u{1}\n/isolith".to_owned(),
         args: ["mcp", "--store", "/s'#,]}"].map(str::to_owned).to_vec(),
     };
     for (format, text) in [(JSON, "{\"mcpServers\": {}}"), (TOML, "a = 1")] {
-        let change = register(format, Some(text), &strange).unwrap();
+        let change = register(format, Some(text), &unusual).unwrap();
         let new = change.text.unwrap();
-        assert_eq!(register(format, Some(&new), &strange).unwrap().action, Action::Unchanged);
+        assert_eq!(register(format, Some(&new), &unusual).unwrap().action, EntryAction::Unchanged);
         assert_eq!(unregistered(format, &new), text);
     }
 }

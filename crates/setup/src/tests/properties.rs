@@ -1,4 +1,4 @@
-//! What holds for every document: one insertion, taken back without a trace.
+//! Properties of every document: registering is one insertion, and undoing restores the text.
 
 use jsonc_parser::parse_to_serde_value;
 use proptest::collection::vec;
@@ -18,24 +18,24 @@ proptest! {
     fn json_gets_one_insertion(text in document()) {
         let new = registered(JSON, &text);
         prop_assert!(is_insertion(&text, &new), "{text}\n{new}");
-        let mut expected = meaning(&text);
+        let mut expected = parsed(&text);
         expected["mcpServers"]["isolith"] =
             serde_json::json!({ "command": "/bin/isolith", "args": ["mcp"] });
-        prop_assert_eq!(meaning(&new), expected);
+        prop_assert_eq!(parsed(&new), expected);
     }
 
     #[test]
     fn json_loses_the_entry_and_nothing_else(text in document_with_entry()) {
-        let left = unregistered(JSON, &text);
-        let mut expected = meaning(&text);
+        let rest = unregistered(JSON, &text);
+        let mut expected = parsed(&text);
         let servers = expected["mcpServers"].as_object_mut().unwrap();
         servers.remove("isolith");
         let emptied = servers.is_empty();
-        let found = meaning(&left);
-        if emptied && found.get("mcpServers").is_none() {
+        let actual = parsed(&rest);
+        if emptied && actual.get("mcpServers").is_none() {
             expected.as_object_mut().unwrap().remove("mcpServers");
         }
-        prop_assert_eq!(found, expected, "{}", text);
+        prop_assert_eq!(actual, expected, "{}", text);
     }
 
     #[test]
@@ -59,7 +59,7 @@ fn is_insertion(before: &str, after: &str) -> bool {
     after.len() > before.len() && after.ends_with(&before[start..])
 }
 
-fn meaning(text: &str) -> Value {
+fn parsed(text: &str) -> Value {
     let text = text.trim_start_matches('\u{feff}');
     parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).unwrap()
 }
@@ -168,7 +168,7 @@ fn toml_document() -> impl Strategy<Value = String> {
         let mut seen = Vec::new();
         let mut text = String::new();
         for (n, (line, newline)) in lines.iter().enumerate() {
-            // A table must not be there twice.
+            // A table must not be defined twice.
             if line.starts_with("[t") || line.starts_with("[m") {
                 if seen.contains(line) {
                     continue;

@@ -61,14 +61,14 @@ fn an_entry_is_removed_wherever_it_is() {
     }
     for untouched in ["", "a = 1", "[isolith]", "[mcp_servers]"] {
         let change = unregister(TOML, Some(untouched)).unwrap();
-        assert_eq!(change, Change::none(Action::None), "{untouched}");
+        assert_eq!(change, ConfigChange::unchanged(EntryAction::None), "{untouched}");
     }
 }
 
 #[test]
 fn another_entry_with_the_name_is_replaced() {
     let table = [
-        // What else is in it stays.
+        // Other keys are kept.
         (
             "[mcp_servers.isolith]\ncommand = '/old' # it\nargs = [\n  'mcp',\n  'x',\n]\nenabled = true\n[mcp_servers.isolith.env]\nA = '1'\n",
             "[mcp_servers.isolith]\ncommand = \"/bin/isolith\" # it\nargs = [\"mcp\"]\nenabled = true\n[mcp_servers.isolith.env]\nA = '1'\n".to_owned(),
@@ -77,7 +77,7 @@ fn another_entry_with_the_name_is_replaced() {
             "[mcp_servers]\nisolith = { command = 'x', args = ['mcp'] }\nb = {}\n",
             "[mcp_servers]\nisolith = { command = \"/bin/isolith\", args = ['mcp'] }\nb = {}\n".to_owned(),
         ),
-        // One of another kind does not stay in parts.
+        // An entry that lacks a key is replaced as a whole.
         (
             "[mcp_servers.isolith]\nurl = 'http://localhost/mcp'\n\n[b]\n",
             format!("\n[b]\n\n{TABLE}\n"),
@@ -94,19 +94,19 @@ fn an_equal_entry_is_left_alone() {
     let text =
         "[mcp_servers.isolith]\nargs = ['''mcp''']\ncommand = '/bin/isolith'\nenabled = false";
     let change = register(TOML, Some(text), &entry()).unwrap();
-    assert_eq!(change, Change::none(Action::Unchanged));
+    assert_eq!(change, ConfigChange::unchanged(EntryAction::Unchanged));
 }
 
 #[test]
 fn invalid_files_are_refused() {
-    let wrong = |found| EditError::WrongKind {
-        place: "\"mcp_servers\"".to_owned(),
+    let wrong = |found| EditError::WrongType {
+        location: "\"mcp_servers\"".to_owned(),
         expected: "a table",
         found,
     };
     assert_eq!(refused(TOML, "mcp_servers = []"), wrong("array"));
     assert_eq!(refused(TOML, "mcp_servers = {}"), wrong("an inline table"));
-    assert_eq!(refused(TOML, "[[mcp_servers]]"), wrong("a list of tables"));
+    assert_eq!(refused(TOML, "[[mcp_servers]]"), wrong("an array of tables"));
     let deep = format!("a = {}", "[".repeat(100_000));
     for text in ["a =", "= 1", "[a", "a = 1\na = 2", "{}", &deep] {
         assert!(matches!(refused(TOML, text), EditError::Syntax { language: "TOML", .. }));

@@ -12,9 +12,9 @@ const SIGNATURE_CHARS: usize = 200;
 
 /// Chunks along an outline.
 pub(super) fn chunks(lines: &Lines<'_>, outline: Outline) -> Vec<Chunk> {
-    let Outline { definitions, cuts, prose } = outline;
-    let pieces = pieces::pieces(lines, cuts);
-    let mut view = View { lines, definitions: &definitions, prose, next: 0, around: None };
+    let Outline { definitions, cuts, parts, walls } = outline;
+    let pieces = pieces::pieces(lines, cuts, &walls);
+    let mut view = View { lines, definitions: &definitions, parts: &parts, next: 0, around: None };
     pieces.into_iter().filter_map(|piece| view.chunk(piece)).collect()
 }
 
@@ -49,7 +49,8 @@ struct Weight {
 struct View<'t> {
     lines: &'t Lines<'t>,
     definitions: &'t [Definition],
-    prose: bool,
+    /// What is not code, and what its chunks are.
+    parts: &'t [(Range<usize>, ChunkKind)],
     /// The first definition that starts in no piece so far.
     next: usize,
     /// The innermost definition that is open where the next piece starts.
@@ -88,7 +89,7 @@ impl View<'_> {
     fn documented(&self, range: &Range<usize>) -> Option<usize> {
         let next = self.definitions.get(self.next)?;
         let lead = range.end.saturating_sub(next.lead.max(range.start));
-        (!self.prose && lead * 2 > range.len()).then_some(self.next)
+        (lead * 2 > range.len()).then_some(self.next)
     }
 
     /// The innermost of a definition and those around it that is still open at a place.
@@ -128,7 +129,7 @@ impl View<'_> {
         let text = self.lines.text();
         let parent = main.parent.map(|index| self.definitions[index].name.clone());
         chunk.parent = main.owner.clone().or(parent).filter(|name| !name.is_empty());
-        if !self.prose {
+        if main.symbol != Some(SymbolKind::Heading) {
             chunk.signature = signature(&text[main.head.clone()]);
             chunk.doc = doc::begin(&text[main.doc.clone()]);
         }
@@ -154,8 +155,9 @@ impl View<'_> {
 
     /// What most of a chunk is. What is not defined in it counts for the definition around.
     fn kind(&self, range: &Range<usize>, weights: &[Weight], around: Option<usize>) -> ChunkKind {
-        if self.prose {
-            return ChunkKind::Section;
+        let code = weights.iter().any(|weight| weight.kind != ChunkKind::Section);
+        if let Some(kind) = self.part(range.start).filter(|_| !code) {
+            return kind;
         }
         let outside =
             around.and_then(|index| self.enclosing_kind(index)).unwrap_or(ChunkKind::Module);
@@ -168,6 +170,13 @@ impl View<'_> {
         };
         let heaviest = ChunkKind::ALL.into_iter().max_by_key(|kind| total(*kind));
         heaviest.filter(|kind| total(*kind) > 0).unwrap_or(outside)
+    }
+
+    /// The kind of chunks that begin here, if this is not code.
+    fn part(&self, at: usize) -> Option<ChunkKind> {
+        let next = self.parts.partition_point(|(part, _)| part.start <= at);
+        let (part, kind) = self.parts.get(next.checked_sub(1)?)?;
+        part.contains(&at).then_some(*kind)
     }
 
     fn enclosing_kind(&self, index: usize) -> Option<ChunkKind> {

@@ -37,6 +37,20 @@ impl<'t> Lines<'t> {
         self.starts.partition_point(|start| *start <= at).saturating_sub(1)
     }
 
+    /// A part of the text as parsers know it.
+    pub(super) fn range_of(&self, part: &Range<usize>) -> tree_sitter::Range {
+        let point = |at: usize| {
+            let row = self.row_of(at);
+            tree_sitter::Point { row, column: at - self.start(row) }
+        };
+        tree_sitter::Range {
+            start_byte: part.start,
+            end_byte: part.end,
+            start_point: point(part.start),
+            end_point: point(part.end),
+        }
+    }
+
     /// The number of the line that a byte is in, from 1.
     pub(super) fn number_of(&self, at: usize) -> u32 {
         u32::try_from(self.row_of(at) + 1).unwrap_or(u32::MAX)

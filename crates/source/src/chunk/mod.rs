@@ -1,25 +1,32 @@
 mod assemble;
+mod component;
 mod doc;
+mod embedded;
 mod generated;
 mod grammar;
 mod lines;
-mod markdown;
+mod notebook;
 mod outline;
 mod pieces;
+mod scan;
 mod tree;
+mod work;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::ops::Range;
 
 use isolate_types::InWorker;
 use isolith_types::{Chunk, FileGraph};
 use tree_sitter::{Parser, Tree};
 
 pub(crate) use self::doc::on_one_line;
+use self::embedded::Embedded;
 use self::grammar::Grammar;
 use self::lines::Lines;
+use self::notebook::Notebook;
 use self::outline::{Definition, Outline};
-use self::tree::Stopped;
+pub use self::work::WorkLimit;
+use self::work::{Stopped, Work};
 use crate::Language;
 use crate::graph::{self, Heading, Syntax};
 
@@ -34,7 +41,7 @@ pub struct Chunker {
 pub enum Mode {
     /// With the grammar of its language, if there is one.
     Parsed,
-    /// Without any native code: as text, Markdown at its headings.
+    /// Without any native code: as text, documents at their headings.
     Plain,
 }
 
@@ -61,10 +68,17 @@ struct Ready {
     syntax: Option<Syntax>,
 }
 
-/// What is defined where, and the tree that says so.
+/// What is defined where, and the tree that says so, with its language.
 struct Read {
     outline: Outline,
-    tree: Option<Tree>,
+    tree: Option<(Language, Tree)>,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy)]
+struct How<'w> {
+    mode: Mode,
+    work: &'w Work<'w>,
 }
 
 impl Chunker {
@@ -80,27 +94,43 @@ impl Chunker {
     }
 
     /// Cuts a file. There are always chunks, unless the text is only white space: when
-    /// parsing takes longer than `budget`, or `cancelled` says so, the file is cut as text.
+    /// parsing takes more work than `limit`, or `cancelled` says so, the file is cut as text.
     pub fn chunk(
         &mut self,
         path: &str,
         text: &str,
         mode: Mode,
-        budget: Duration,
+        limit: WorkLimit,
         cancelled: &dyn Fn() -> bool,
     ) -> Chunked {
         let language = Language::of(path, generated::head(text).as_bytes());
+        let work = Work::new(limit, cancelled);
+        let how = How { mode, work: &work };
         let lines = Lines::of(text);
-        let start = Instant::now();
-        let (read, problem) = self.read(language, &lines, mode, budget, cancelled);
-        let go_on = || start.elapsed() < budget && !cancelled();
-        let graph = self.graph(path, language, read.as_ref(), &lines, &go_on);
+        let generated = generated::is_generated(language, &lines);
+        if let Some(notebook) =
+            (language == Language::Notebook).then(|| Notebook::read(text)).flatten()
+        {
+            return Chunked { generated, ..self.notebook(path, &notebook, how) };
+        }
+        let (read, problem) = self.read(language, &lines, how);
+        let graph = self.graph(path, language, read.as_ref(), &lines, how);
         let chunks = match read {
             Some(read) => assemble::chunks(&lines, read.outline),
             None => assemble::text_chunks(&lines),
         };
-        let generated = generated::is_generated(language, &lines);
         Chunked { language, generated, chunks, graph, problem }
+    }
+
+    /// The cells of a notebook instead of its file.
+    fn notebook(&mut self, path: &str, notebook: &Notebook, how: How<'_>) -> Chunked {
+        let language = Language::Notebook;
+        let lines = Lines::of(&notebook.text);
+        let (read, problem) = self.embedded(notebook.embedded(&lines), &lines, how);
+        let mut graph = self.graph(path, language, Some(&read), &lines, how);
+        let mut chunks = assemble::chunks(&lines, read.outline);
+        notebook.place(&mut chunks, &mut graph);
+        Chunked { language, generated: false, chunks, graph, problem }
     }
 
     /// Parses a file and throws the tree away: what parsing costs by itself, for
@@ -117,23 +147,27 @@ impl Chunker {
         language: Language,
         read: Option<&Read>,
         lines: &Lines<'_>,
-        go_on: &dyn Fn() -> bool,
+        how: How<'_>,
     ) -> FileGraph {
-        let syntax = self.ready.get(&language).and_then(Option::as_ref);
-        let syntax = syntax.and_then(|ready| ready.syntax.as_ref());
-        match (read, syntax) {
+        let syntax = |language| self.ready.get(language)?.as_ref()?.syntax.as_ref();
+        let plain = || FileGraph {
+            language: language.name().to_owned(),
+            manifest: graph::manifest(path, lines.text()),
+            ..FileGraph::default()
+        };
+        match read {
             _ if !self.graphs => FileGraph::default(),
-            (Some(Read { outline, .. }), _) if language == Language::Markdown => {
-                graph::sections(&headings(outline), lines.text())
+            Some(Read { outline, .. }) if language.is_document() => {
+                graph::sections(language, &headings(outline), lines.text())
             }
-            (Some(Read { tree: Some(tree), .. }), Some(syntax)) => {
-                graph::file_graph(language, syntax, tree, lines.text(), go_on)
-            }
-            _ => FileGraph {
-                language: language.name().to_owned(),
-                manifest: graph::manifest(path, lines.text()),
-                ..FileGraph::default()
+            Some(Read { tree: Some((own, tree)), .. }) => match syntax(own) {
+                Some(syntax) => {
+                    let go_on = || how.work.step().is_ok();
+                    graph::file_graph(*own, syntax, tree, lines.text(), &go_on)
+                }
+                None => plain(),
             },
+            _ => plain(),
         }
     }
 
@@ -142,26 +176,57 @@ impl Chunker {
         &mut self,
         language: Language,
         lines: &Lines<'_>,
-        mode: Mode,
-        budget: Duration,
-        cancelled: &dyn Fn() -> bool,
+        how: How<'_>,
     ) -> (Option<Read>, Option<String>) {
-        if language == Language::Markdown {
-            return (Some(Read { outline: markdown::outline(lines), tree: None }), None);
+        if let Some(outline) = scan::outline(language, lines) {
+            return (Some(Read { outline, tree: None }), None);
         }
-        if mode == Mode::Plain || !language.has_grammar() {
+        if matches!(language, Language::Vue | Language::Svelte) {
+            let (read, problem) = self.embedded(component::scripts(lines), lines, how);
+            return (Some(read), problem);
+        }
+        self.parse(language, lines, &[], how)
+    }
+
+    /// What is defined in and around code that is part of a file.
+    fn embedded(
+        &mut self,
+        embedded: Embedded,
+        lines: &Lines<'_>,
+        how: How<'_>,
+    ) -> (Read, Option<String>) {
+        let Embedded { language, code, mut outline } = embedded;
+        if code.is_empty() {
+            return (Read { outline, tree: None }, None);
+        }
+        let (read, problem) = self.parse(language, lines, &code, how);
+        let mut tree = None;
+        if let Some(read) = read {
+            outline.join(read.outline);
+            tree = read.tree;
+        }
+        (Read { outline, tree }, problem)
+    }
+
+    /// What a grammar finds in a text, or in parts of it.
+    fn parse(
+        &mut self,
+        language: Language,
+        lines: &Lines<'_>,
+        parts: &[Range<usize>],
+        how: How<'_>,
+    ) -> (Option<Read>, Option<String>) {
+        if how.mode == Mode::Plain || !language.has_grammar() {
             return (None, None);
         }
         let ready = self.ready.entry(language).or_insert_with(|| Ready::new(language));
         let Some(ready) = ready else {
             return (None, Some(format!("no parser for {language}; indexed as text")));
         };
-        match tree::outline(&mut ready.parser, &ready.grammar, lines, budget, cancelled) {
-            Ok((outline, tree)) => (Some(Read { outline, tree: Some(tree) }), None),
-            Err(Stopped::Late) => {
-                let seconds = budget.as_secs_f32();
-                let why = format!("parsing took longer than {seconds} s; indexed as text");
-                (None, Some(why))
+        match tree::outline(&mut ready.parser, &ready.grammar, lines, parts, how.work) {
+            Ok((outline, tree)) => (Some(Read { outline, tree: Some((language, tree)) }), None),
+            Err(Stopped::TooMuchWork) => {
+                (None, Some("parsing takes too much work; indexed as text".to_owned()))
             }
             Err(Stopped::Cancelled) => {
                 (None, Some("parsing was cancelled; indexed as text".to_owned()))

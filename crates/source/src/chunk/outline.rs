@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use isolith_types::SymbolKind;
+use isolith_types::{ChunkKind, SymbolKind};
 
 /// What a file defines, and where it may be cut. Places are bytes.
 #[derive(Debug, Default)]
@@ -9,8 +9,42 @@ pub(super) struct Outline {
     pub(super) definitions: Vec<Definition>,
     /// In no particular order.
     pub(super) cuts: Vec<Cut>,
-    /// Whether it is a document with headings rather than code.
-    pub(super) prose: bool,
+    /// What is not code, and the kind of its chunks. In order.
+    pub(super) parts: Vec<(Range<usize>, ChunkKind)>,
+    /// Starts of lines that no chunk reaches across. In order.
+    pub(super) walls: Vec<usize>,
+}
+
+impl Outline {
+    /// Takes over what another outline found in other parts of the same text.
+    pub(super) fn join(&mut self, other: Self) {
+        let before = self.definitions.len();
+        let shifted = other.definitions.into_iter().map(|mut definition| {
+            definition.parent = definition.parent.map(|parent| parent + before);
+            definition
+        });
+        self.definitions.extend(shifted);
+        let mut order: Vec<usize> = (0..self.definitions.len()).collect();
+        // Of two that start at one place the outer one was found first.
+        order.sort_by_key(|index| self.definitions[*index].extent.start);
+        let mut places = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(place, index)| places[*index] = place);
+        let mut sorted: Vec<(usize, Definition)> =
+            places.iter().copied().zip(std::mem::take(&mut self.definitions)).collect();
+        sorted.sort_by_key(|(place, _)| *place);
+        self.definitions = sorted
+            .into_iter()
+            .map(|(_, mut definition)| {
+                definition.parent = definition.parent.map(|parent| places[parent]);
+                definition
+            })
+            .collect();
+        self.cuts.extend(other.cuts);
+        self.parts.extend(other.parts);
+        self.parts.sort_by_key(|(range, _)| range.start);
+        self.walls.extend(other.walls);
+        self.walls.sort_unstable();
+    }
 }
 
 /// Something with a name, or a block such as `impl` whose members have it as parent.

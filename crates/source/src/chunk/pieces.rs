@@ -12,12 +12,21 @@ pub(super) const MOST_CHARS: usize = 2_000;
 /// The same for text without definitions, whose pieces stand for less.
 const MOST_CHARS_OF_TEXT: usize = 1_500;
 
-/// Cuts a text at definitions: small neighbours are merged, large pieces split. The
-/// pieces follow each other without a gap.
-pub(super) fn pieces(lines: &Lines<'_>, cuts: Vec<Cut>) -> Vec<Range<usize>> {
+/// Cuts a text at definitions: small neighbours are merged unless there is a wall between them,
+/// large pieces split. The pieces follow each other without a gap.
+pub(super) fn pieces(lines: &Lines<'_>, mut cuts: Vec<Cut>, walls: &[usize]) -> Vec<Range<usize>> {
+    let length = lines.text().len();
+    // Of cuts at one place the outermost counts, and a loose one least.
+    cuts.sort_unstable_by_key(|cut| (cut.at, cut.loose, cut.depth));
     let mut pieces = Vec::new();
-    for piece in merged(lines, raw(lines, cuts)) {
-        split(lines, piece.range, piece.chars, MOST_CHARS, &mut pieces);
+    let (mut start, mut cuts) = (0, cuts.as_slice());
+    for end in walls.iter().copied().chain([length]) {
+        let (own, rest) = cuts.split_at(cuts.partition_point(|cut| cut.at < end));
+        cuts = rest;
+        for piece in merged(lines, raw(lines, start..end, own)) {
+            split(lines, piece.range, piece.chars, MOST_CHARS, &mut pieces);
+        }
+        start = end;
     }
     pieces
 }
@@ -39,16 +48,17 @@ struct Piece {
     last_depth: usize,
 }
 
-/// The text between one cut and the next.
-fn raw(lines: &Lines<'_>, mut cuts: Vec<Cut>) -> Vec<Piece> {
+/// The text between one cut and the next, within a range.
+fn raw(lines: &Lines<'_>, within: Range<usize>, cuts: &[Cut]) -> Vec<Piece> {
     let text = lines.text();
-    cuts.push(Cut { at: 0, depth: 0, loose: false });
-    // Of cuts at one place the outermost counts, and a loose one least.
-    cuts.sort_unstable_by_key(|cut| (cut.at, cut.loose, cut.depth));
+    let mut cuts = cuts.to_vec();
+    if cuts.first().is_none_or(|cut| cut.at > within.start || cut.loose || cut.depth > 0) {
+        cuts.insert(0, Cut { at: within.start, depth: 0, loose: false });
+    }
     cuts.dedup_by_key(|cut| cut.at);
     let mut pieces: Vec<Piece> = Vec::with_capacity(cuts.len());
     for (index, cut) in cuts.iter().enumerate() {
-        let end = cuts.get(index + 1).map_or(text.len(), |next| next.at);
+        let end = cuts.get(index + 1).map_or(within.end, |next| next.at);
         let part = &text[cut.at..end];
         let piece = Piece {
             range: cut.at..end,
@@ -188,7 +198,7 @@ mod tests {
     }
 
     fn sizes(text: &str, cuts: Vec<Cut>) -> Vec<usize> {
-        pieces(&Lines::of(text), cuts).iter().map(ExactSizeIterator::len).collect()
+        pieces(&Lines::of(text), cuts, &[]).iter().map(ExactSizeIterator::len).collect()
     }
 
     /// This many lines of 50 characters.
@@ -235,7 +245,7 @@ mod tests {
     fn a_line_that_is_too_long_is_split_within() {
         assert_eq!(sizes(&"x".repeat(4500), vec![]), [2000, 2000, 500]);
         let text = format!("{}{}\nend\n", filled(2), "é".repeat(4000));
-        let pieces = pieces(&Lines::of(&text), vec![]);
+        let pieces = pieces(&Lines::of(&text), vec![], &[]);
         assert!(pieces.iter().all(|piece| chars(&text[piece.clone()]) <= MOST_CHARS), "{pieces:?}");
         assert_eq!(pieces.iter().map(ExactSizeIterator::len).sum::<usize>(), text.len());
     }

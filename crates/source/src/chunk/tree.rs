@@ -1,5 +1,4 @@
 use std::ops::{ControlFlow, Range};
-use std::time::{Duration, Instant};
 
 use isolith_types::SymbolKind;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
@@ -8,36 +7,35 @@ use super::grammar::{Action, Answer, Found, Grammar, Inside};
 use super::lines::Lines;
 use super::outline::{Cut, Definition, Outline};
 use super::pieces::MOST_CHARS;
+use super::work::{Stopped, Work};
 
 /// Constants that take more bytes begin a chunk of their own.
 const LARGE_CONSTANT: usize = 300;
 
-/// How many nodes are visited between two looks at the clock.
-const NODES_PER_LOOK: u32 = 1_024;
+/// How many visited nodes are one step of work.
+const NODES_PER_STEP: u32 = 1_024;
 
-/// Why a file was not parsed to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopped {
-    Late,
-    Cancelled,
-}
-
-/// Parses a text and lists what it defines, and gives the tree. A tree that is mostly errors still gives the
-/// definitions that were recognised.
+/// Parses a text, or only the given parts of it, and lists what it defines, and gives the tree. A
+/// tree that is mostly errors still gives the definitions that were recognised.
 pub(super) fn outline(
     parser: &mut Parser,
     grammar: &Grammar,
     lines: &Lines<'_>,
-    budget: Duration,
-    cancelled: &dyn Fn() -> bool,
+    parts: &[Range<usize>],
+    work: &Work<'_>,
 ) -> Result<(Outline, Tree), Stopped> {
-    let clock = Clock { start: Instant::now(), budget, cancelled };
-    let tree = parse(parser, lines.text(), &clock)?;
+    let ranges: Vec<_> = parts.iter().map(|part| lines.range_of(part)).collect();
+    let placed = parser.set_included_ranges(&ranges);
+    debug_assert!(placed.is_ok(), "parts are in order");
+    let tree = parse(parser, lines.text(), work);
+    let whole = parser.set_included_ranges(&[]);
+    debug_assert!(whole.is_ok(), "no ranges are always in order");
+    let tree = tree?;
     let mut walk = Walk {
         parser,
         grammar,
         lines,
-        clock,
+        work,
         outline: Outline::default(),
         frames: vec![Frame::default()],
         scopes: Vec::new(),
@@ -48,28 +46,11 @@ pub(super) fn outline(
     Ok((outline, tree))
 }
 
-struct Clock<'c> {
-    start: Instant,
-    budget: Duration,
-    cancelled: &'c dyn Fn() -> bool,
-}
-
-impl Clock<'_> {
-    fn look(&self) -> Result<(), Stopped> {
-        if (self.cancelled)() {
-            Err(Stopped::Cancelled)
-        } else if self.start.elapsed() >= self.budget {
-            Err(Stopped::Late)
-        } else {
-            Ok(())
-        }
-    }
-}
-
-fn parse(parser: &mut Parser, text: &str, clock: &Clock<'_>) -> Result<Tree, Stopped> {
-    clock.look()?;
-    let mut stopped = Stopped::Late;
-    let mut progress = |_: &ParseState| match clock.look() {
+/// The parser reports after every 100 operations, counted from the start of the text.
+fn parse(parser: &mut Parser, text: &str, work: &Work<'_>) -> Result<Tree, Stopped> {
+    work.step()?;
+    let mut stopped = Stopped::TooMuchWork;
+    let mut progress = |_: &ParseState| match work.step() {
         Ok(()) => ControlFlow::Continue(()),
         Err(why) => {
             stopped = why;
@@ -95,7 +76,7 @@ struct Walk<'w> {
     parser: &'w mut Parser,
     grammar: &'w Grammar,
     lines: &'w Lines<'w>,
-    clock: Clock<'w>,
+    work: &'w Work<'w>,
     outline: Outline,
     /// One for each node that was entered.
     frames: Vec<Frame>,
@@ -147,8 +128,8 @@ impl Walk<'_> {
         let mut visited = 0u32;
         loop {
             visited += 1;
-            if visited.is_multiple_of(NODES_PER_LOOK) {
-                self.clock.look()?;
+            if visited.is_multiple_of(NODES_PER_STEP) {
+                self.work.step()?;
             }
             let node = cursor.node();
             if let Some(frame) = self.visit(node)? {
@@ -214,7 +195,7 @@ impl Walk<'_> {
             self.loose(node, None);
             return Ok(());
         }
-        let tree = parse(self.parser, self.lines.text(), &self.clock);
+        let tree = parse(self.parser, self.lines.text(), self.work);
         let whole = self.parser.set_included_ranges(&[]);
         debug_assert!(whole.is_ok(), "no ranges are always in order");
         let tree = tree?;

@@ -5,8 +5,8 @@ use super::scope::{Bound, ScopeKind, Scopes, Source};
 use super::syntax::{Field, Form, Rule, Syntax};
 use crate::chunk::on_one_line;
 
-/// How many nodes are visited between two looks at the clock.
-const NODES_PER_LOOK: u32 = 1_024;
+/// How many visited nodes count as one step of work.
+const NODES_PER_STEP: u32 = 1_024;
 
 /// The longest name that is kept, in bytes.
 const LONGEST_NAME: usize = 120;
@@ -131,7 +131,7 @@ impl<'t> Build<'t> {
         let mut visited = 0u32;
         loop {
             visited += 1;
-            if visited.is_multiple_of(NODES_PER_LOOK) && !go_on() {
+            if visited.is_multiple_of(NODES_PER_STEP) && !go_on() {
                 return false;
             }
             let (scope, within) = (self.scope, self.within);

@@ -9,8 +9,8 @@ use super::origin::MOST_STEPS;
 use super::scope::{Bound, Source};
 use super::syntax::{Form, Open, Place, Rule};
 
-/// How many places are read between two looks at the clock.
-const SITES_PER_LOOK: usize = 256;
+/// How many places that are read count as one step of work.
+const SITES_PER_STEP: usize = 256;
 
 /// Turns what the walk has gathered into plain data.
 pub(super) fn finish(mut build: Build<'_>, go_on: &dyn Fn() -> bool) -> FileGraph {
@@ -123,7 +123,7 @@ fn references(build: &Build<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Referen
     let stars = build.imports.iter().any(|import| import.what == Imported::All);
     let mut once = Once::default();
     for (index, site) in build.sites.iter().enumerate() {
-        if index.is_multiple_of(SITES_PER_LOOK) && !go_on() {
+        if index.is_multiple_of(SITES_PER_STEP) && !go_on() {
             return None;
         }
         if !is_variable(build, site)

@@ -3,6 +3,8 @@ use std::ops::Range;
 
 use isolith_types::{Definition, DefinitionKind, FileGraph, Origin, Reference, ReferenceKind};
 
+use crate::Language;
+
 /// A section of a document.
 pub(crate) struct Heading<'t> {
     /// What it is called.
@@ -17,7 +19,7 @@ pub(crate) struct Heading<'t> {
 const LONGEST_NAME: usize = 100;
 
 /// The sections of a document, and what they name in code marks.
-pub(crate) fn sections(headings: &[Heading<'_>], text: &str) -> FileGraph {
+pub(crate) fn sections(language: Language, headings: &[Heading<'_>], text: &str) -> FileGraph {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line_of = |at: usize| starts.partition_point(|start| *start <= at).max(1) as u32;
@@ -51,11 +53,13 @@ pub(crate) fn sections(headings: &[Heading<'_>], text: &str) -> FileGraph {
             bases: Vec::new(),
         });
     }
-    let references = mentions(headings, text, line_of);
-    FileGraph { language: "markdown".to_owned(), definitions, references, ..FileGraph::default() }
+    let references = mentions(language, headings, text, line_of);
+    let language = language.name().to_owned();
+    FileGraph { language, definitions, references, ..FileGraph::default() }
 }
 
 fn mentions(
+    language: Language,
     headings: &[Heading<'_>],
     text: &str,
     line_of: impl Fn(usize) -> u32,
@@ -67,17 +71,18 @@ fn mentions(
     for line in text.split_inclusive('\n') {
         let start = at;
         at += line.len();
-        if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+        if fences(language).iter().any(|fence| line.trim_start().starts_with(fence)) {
             fenced = !fenced;
         }
         if fenced {
             continue;
         }
         let section = headings.iter().rposition(|heading| heading.extent.contains(&start));
-        // Every second part is between two marks.
+        // Double marks mean the same. Every second part is between two marks.
+        let line = line.replace("``", "`");
         for part in line.split('`').skip(1).step_by(2) {
             let Some(name) = named(part) else { continue };
-            if seen.insert((section, name)) {
+            if seen.insert((section, name.to_owned())) {
                 references.push(Reference {
                     within: section.map(|section| section as u32),
                     kind: ReferenceKind::Mention,
@@ -88,6 +93,15 @@ fn mentions(
         }
     }
     references
+}
+
+/// What begins and ends blocks of code.
+fn fences(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::AsciiDoc => &["```", "----", "...."],
+        Language::Rst => &[],
+        _ => &["```", "~~~"],
+    }
 }
 
 /// The name that a piece of code is, if it is nothing else: `a.b`, `A::b`, `f()`.
@@ -116,7 +130,7 @@ mod tests {
             Heading { name: "One", parent: None, extent: 0..text.len() },
             Heading { name: "Two", parent: Some(0), extent: two..text.len() },
         ];
-        let graph = sections(&headings, text);
+        let graph = sections(Language::Markdown, &headings, text);
         let lines: Vec<_> = graph.definitions.iter().map(|d| (d.start_line, d.end_line)).collect();
         assert_eq!(lines, [(1, 9), (8, 9)]);
         assert_eq!(graph.definitions[1].qualified, "One.Two");

@@ -22,8 +22,8 @@ pub(crate) use self::manifest::manifest;
 pub(crate) use self::mention::{Heading, sections};
 pub(crate) use self::syntax::Syntax;
 
-/// What a parsed file contributes to the graph. `go_on` is asked from time to time; when it
-/// says no, the file contributes nothing.
+/// What a parsed file contributes to the graph. `go_on` is asked before each step of work;
+/// when it says no, the file contributes nothing.
 pub(crate) fn file_graph(
     language: Language,
     syntax: &Syntax,

@@ -14,14 +14,14 @@ const MAX_PATH_LEN: usize = 4096;
 
 /// A name and the form it is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct FactName {
     /// As given, trimmed.
     pub(crate) written: String,
     /// Equal for all spellings of the same name.
     pub(crate) folded: String,
 }
 
-impl Name {
+impl FactName {
     /// Validates the name of an entity; `what` names it in errors.
     pub(crate) fn of_entity(what: &str, text: &str) -> Result<Self, StoreError> {
         let written = checked(what, text, MAX_NAME_LEN)?.to_owned();
@@ -125,11 +125,11 @@ mod tests {
             ("a\0", "the subject contains line breaks"),
             (&long, "the subject has 1001 bytes, at most 1000 are allowed"),
         ] {
-            let error = Name::of_entity("subject", text).unwrap_err().to_string();
+            let error = FactName::of_entity("subject", text).unwrap_err().to_string();
             assert!(error.starts_with(reason), "{error}");
         }
-        assert!(Name::of_predicate(" __ ").is_err());
-        assert_eq!(Name::of_entity("subject", " Ann ").unwrap().written, "Ann");
+        assert!(FactName::of_predicate(" __ ").is_err());
+        assert_eq!(FactName::of_entity("subject", " Ann ").unwrap().written, "Ann");
         assert_eq!(type_of(Some("  ")), Ok(None));
         assert!(type_of(Some(&long)).is_err() && path(Some(&long)).is_ok());
     }

@@ -22,7 +22,7 @@ pub(super) fn write<'a>(properties: impl Iterator<Item = (u32, &'a Value)>) -> V
 
 /// Decodes all properties; `None` if the bytes are malformed.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u32, Value)>> {
-    let mut rest = Bytes(bytes);
+    let mut rest = PropertyReader(bytes);
     let mut properties = Vec::new();
     while !rest.0.is_empty() {
         let key = u32::try_from(rest.number()?).ok()?;
@@ -33,7 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u32, Value)>> {
 
 /// Decodes one property, null if it is absent; `None` if the bytes are malformed.
 pub(super) fn read_one(bytes: &[u8], wanted: u32) -> Option<Value> {
-    let mut rest = Bytes(bytes);
+    let mut rest = PropertyReader(bytes);
     while !rest.0.is_empty() {
         let key = rest.number()?;
         if key == u64::from(wanted) {
@@ -52,7 +52,7 @@ pub(super) fn write_labels(labels: &[u32]) -> Vec<u8> {
 
 /// Decodes label ids; `None` if the bytes are malformed.
 pub(super) fn read_labels(bytes: &[u8]) -> Option<Vec<u32>> {
-    let mut rest = Bytes(bytes);
+    let mut rest = PropertyReader(bytes);
     let mut labels = Vec::new();
     while !rest.0.is_empty() {
         labels.push(u32::try_from(rest.number()?).ok()?);
@@ -94,9 +94,9 @@ fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-struct Bytes<'a>(&'a [u8]);
+struct PropertyReader<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> PropertyReader<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;

@@ -10,7 +10,7 @@ use isolith_graph::{Graph, KeyId, LabelId, Value, position_of};
 use isolith_types::Failure;
 use rusqlite::Connection;
 
-use super::names::Names;
+use super::names::NameTable;
 use super::{TruthGraph, bytes, failure};
 use crate::sqlite::During;
 
@@ -25,7 +25,7 @@ const LOAD_THRESHOLD: u64 = 8;
 pub(crate) struct GraphCache {
     /// SQLite's `data_version` for which the cache is valid.
     version: Option<i64>,
-    names: Names,
+    names: NameTable,
     /// Numbers of nodes and edges.
     pub(super) counts: RefCell<HashMap<CountKey, u64>>,
     /// The nodes of a label, or all nodes.

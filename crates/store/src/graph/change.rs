@@ -16,7 +16,7 @@ use crate::sqlite::During;
 
 /// Counters updated while a write changes the graph; [`TruthGraph::finish`] stores them.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct GraphCounts {
     last_node: Cell<i64>,
     last_edge: Cell<i64>,
     nodes: Cell<i64>,
@@ -27,7 +27,7 @@ pub(super) struct Counts {
     pub(super) pending: PendingRows,
 }
 
-impl Counts {
+impl GraphCounts {
     pub(super) fn nodes(&self) -> u64 {
         self.nodes.get().unsigned_abs()
     }
@@ -57,7 +57,7 @@ impl<'a> TruthGraph<'a> {
                 statement.query_row([], all)
             })
             .during(db, "read the graph's counts")?;
-        let counts = Counts {
+        let counts = GraphCounts {
             last_node: Cell::new(last_node),
             last_edge: Cell::new(last_edge),
             nodes: Cell::new(nodes),
@@ -69,12 +69,12 @@ impl<'a> TruthGraph<'a> {
         Ok(Self { counts: Some(counts), ..Self::new(db) })
     }
 
-    fn counts(&self) -> &Counts {
+    fn counts(&self) -> &GraphCounts {
         self.counts.as_ref().expect("the graph was opened with `begin`")
     }
 
     /// The counters, for a caller that is about to change the graph.
-    pub(super) fn changing(&self) -> &Counts {
+    pub(super) fn changing(&self) -> &GraphCounts {
         let counts = self.counts();
         counts.changed.set(true);
         counts
@@ -141,7 +141,7 @@ impl<'a> TruthGraph<'a> {
 
     /// Reserves `count` edge ids, counts the edges as created, and returns the first id.
     pub(super) fn next_edges(&self, kind: u32, count: i64) -> i64 {
-        let Counts { last_edge, edges, .. } = self.changing();
+        let GraphCounts { last_edge, edges, .. } = self.changing();
         let first = last_edge.get() + 1;
         last_edge.set(last_edge.get() + count);
         edges.set(edges.get() + count);

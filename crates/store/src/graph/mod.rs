@@ -31,7 +31,7 @@ use isolith_graph::Value;
 use isolith_types::Failure;
 
 pub(crate) use cache::GraphCache;
-use change::Counts;
+use change::GraphCounts;
 pub(crate) use derived::{
     KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
 };
@@ -39,7 +39,7 @@ pub(crate) use ends::{REBUILD_ENDS, has_ends};
 pub(crate) use facts::sync_facts;
 #[cfg(feature = "fuzzing")]
 pub use import::read_cells;
-use names::Names;
+use names::NameTable;
 use owned::Property;
 pub(crate) use owned::{OwnedKeys, SHARED};
 pub(crate) use query::QueryCache;
@@ -52,9 +52,9 @@ use crate::sqlite::During;
 /// The graph within one transaction.
 pub(crate) struct TruthGraph<'a> {
     db: &'a Connection,
-    names: Names,
+    names: NameTable,
     /// Present while the graph is written to.
-    counts: Option<Counts>,
+    counts: Option<GraphCounts>,
     segment: Option<&'a dyn AdjacencySource>,
     /// The cache, present while the graph is only read.
     cache: Option<GraphCache>,
@@ -65,7 +65,7 @@ impl<'a> TruthGraph<'a> {
     /// Opens the graph for reading, without a cache.
     pub(crate) fn new(db: &'a Connection) -> Self {
         let last_row = RefCell::default();
-        Self { db, names: Names::default(), counts: None, segment: None, cache: None, last_row }
+        Self { db, names: NameTable::default(), counts: None, segment: None, cache: None, last_row }
     }
 }
 

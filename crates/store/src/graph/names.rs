@@ -19,14 +19,14 @@ pub(super) enum NameKind {
 
 /// The names looked up so far in one transaction.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     /// By kind; `None` for a name without an id.
     numbers: RefCell<[FastMap<Box<str>, Option<u32>>; 3]>,
     names: RefCell<FastMap<u32, Arc<str>>>,
     indexed: RefCell<FastMap<u32, bool>>,
 }
 
-impl Names {
+impl NameTable {
     /// The id of a name, if it has one.
     pub(super) fn find(
         &self,

@@ -23,7 +23,7 @@ const MAGIC_BIG: [u8; 4] = 0x377F_0683_u32.to_be_bytes();
 
 /// One page written to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct LogFrame {
     /// Page number; `None` if damaged.
     pub(super) page: Option<u32>,
     /// Size of the file in pages after the commit that this frame ends; 0 if it ends none.
@@ -49,7 +49,7 @@ pub(super) enum FrameState {
 /// The frames of the log that belong to the current file.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    pub(super) all: Vec<Frame>,
+    pub(super) all: Vec<LogFrame>,
     /// Number of leading frames that SQLite would use.
     pub(super) used: usize,
 }
@@ -62,7 +62,7 @@ impl Frames {
         if count == 0 || log.read_exact_at(&mut header, 0).is_err() {
             return Ok(Self::default());
         }
-        let mut scan = Scan::new(log, &header, count)?;
+        let mut scan = FrameScan::new(log, &header, count)?;
         let mut frames = Self::default();
         let mut bytes = vec![0; FRAME as usize];
         for number in 0..count {
@@ -142,7 +142,7 @@ impl Frames {
 }
 
 /// Reads frame after frame.
-struct Scan {
+struct FrameScan {
     order: ByteOrder,
     salt: [u8; 8],
     header_is_sound: bool,
@@ -153,7 +153,7 @@ struct Scan {
     proven: bool,
 }
 
-impl Scan {
+impl FrameScan {
     fn new(log: &File, header: &[u8; HEADER as usize], count: u64) -> io::Result<Self> {
         let order = if header[..4] == MAGIC_BIG { ByteOrder::Big } else { ByteOrder::Little };
         let computed = Sums::default().over(&header[..24], order);
@@ -173,7 +173,7 @@ impl Scan {
         })
     }
 
-    fn frame(&mut self, bytes: &[u8], truth: Option<&File>) -> Frame {
+    fn frame(&mut self, bytes: &[u8], truth: Option<&File>) -> LogFrame {
         let stored = Sums::stored(&bytes[16..]);
         let same_salt = bytes[8..16] == self.salt;
         let (state, next) = self.judge(bytes, stored, same_salt, truth);
@@ -189,7 +189,7 @@ impl Scan {
         // The page number of a damaged frame is trusted if the salt next to it is intact.
         let page =
             Some(number(0)).filter(|page| *page > 0 && (state != FrameState::Damaged || same_salt));
-        Frame { page, pages_after: number(4), state }
+        LogFrame { page, pages_after: number(4), state }
     }
 
     /// The state of a frame, and the seed for the next one.

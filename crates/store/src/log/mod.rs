@@ -26,7 +26,7 @@ use crate::identity::with_suffix;
 use crate::open::Truth;
 
 pub(crate) use recover::all_commits;
-pub use recover::{LogRecovery, Part};
+pub use recover::{LogRecovery, LostPart};
 
 /// The state of the log compared with the mark of acknowledged commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct LogState {
     /// Progress of the truth as SQLite sees it; `None` if it cannot be read.
     pub reached: Option<Progress>,
     /// Acknowledged commits that are missing.
-    pub missing: Option<Missing>,
+    pub missing: Option<MissingCommits>,
 }
 
 /// The state of the mark.
@@ -54,7 +54,7 @@ pub enum MarkState {
 
 /// Acknowledged commits that SQLite does not see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingCommits {
     /// The first missing commit, and the first change of a record that may be missing.
     pub from: Progress,
     /// The last ones.
@@ -66,7 +66,7 @@ pub struct Missing {
     /// The progress that a repair can reach; not above `from` if nothing can be recovered.
     pub recoverable_to: Progress,
     /// The recoverable contents of those commits, by kind.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LostPart>,
 }
 
 /// The log may change while it is read.
@@ -158,7 +158,7 @@ impl TruthFiles {
         self.reached.is_some_and(|reached| reached.commits < self.expected().commits)
     }
 
-    fn state(self, missing: Option<Missing>) -> LogState {
+    fn state(self, missing: Option<MissingCommits>) -> LogState {
         let mark = match self.mark {
             MarkRead::Nothing => MarkState::None,
             MarkRead::Damaged => MarkState::Damaged,
@@ -171,11 +171,11 @@ impl TruthFiles {
         &self,
         folder: &StoreFolder,
         token: InWorker,
-    ) -> Result<Option<Missing>, StoreError> {
+    ) -> Result<Option<MissingCommits>, StoreError> {
         let Some(reached) = self.reached else { return Ok(None) };
         let (recoverable_to, parts) = self.preview(folder, reached, token)?;
         let beyond = self.frames.commits().filter(|place| *place >= self.frames.used).count();
-        Ok(Some(Missing {
+        Ok(Some(MissingCommits {
             from: Progress { commits: reached.commits + 1, change: reached.change + 1 },
             to: self.expected(),
             stops_at: self.frames.goes_on().then(|| self.frames.used as u64 + 1),

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
 use super::frames::{FrameState, Frames};
-use super::{Missing, TruthFiles};
+use super::{MissingCommits, TruthFiles};
 use crate::acknowledged::{self, Progress};
 use crate::create::{self, Aside, copy_content, sync_folder};
 use crate::deadline::Deadline;
@@ -26,7 +26,7 @@ use crate::sqlite::{During, explain};
 
 /// Something that missing commits wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct LostPart {
     /// What it is, in the plural.
     pub kind: String,
     /// How many.
@@ -39,7 +39,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecovery {
     /// What SQLite did not see before.
-    pub missing: Missing,
+    pub missing: MissingCommits,
     /// Where the damaged files are now. `None` if nothing was done: there are commits after
     /// unreadable pages, and only a salvage can recover them row by row.
     pub kept_as: Option<PathBuf>,
@@ -178,7 +178,7 @@ impl TruthFiles {
         folder: &StoreFolder,
         reached: Progress,
         _token: InWorker,
-    ) -> Result<(Progress, Vec<Part>), StoreError> {
+    ) -> Result<(Progress, Vec<LostPart>), StoreError> {
         let deadline = Deadline::at(None);
         let used = self.frames.used.checked_sub(1);
         if !self.frames.goes_on() {
@@ -244,7 +244,7 @@ fn is_sound(aside: &Aside, deadline: &Deadline) -> Result<bool, StoreError> {
 }
 
 /// What the second truth has and the first lacks.
-fn parts(seen: &Connection, best: &Connection, change: u64) -> Vec<Part> {
+fn parts(seen: &Connection, best: &Connection, change: u64) -> Vec<LostPart> {
     let changed = |kind: &str| {
         format!(
             "SELECT r.id FROM record r JOIN collection c ON c.id = r.collection \
@@ -273,7 +273,7 @@ fn parts(seen: &Connection, best: &Connection, change: u64) -> Vec<Part> {
     ];
     let parts = asked.into_iter().filter_map(|(kind, sql, after)| {
         let (count, ids) = list(best, &sql, after)?;
-        (count > 0).then(|| Part { kind: kind.to_owned(), count, ids })
+        (count > 0).then(|| LostPart { kind: kind.to_owned(), count, ids })
     });
     parts.collect()
 }

@@ -18,7 +18,7 @@ pub(super) fn read(page: &[u8]) -> Option<(String, Progress)> {
     if *page.first()? != LEAF || short(3)? != 1 {
         return None;
     }
-    let mut cell = Bytes { bytes: page, at: short(8)? };
+    let mut cell = RecordReader { bytes: page, at: short(8)? };
     cell.varint()?;
     cell.varint()?;
     let start = cell.at;
@@ -27,7 +27,7 @@ pub(super) fn read(page: &[u8]) -> Option<(String, Progress)> {
     while cell.at < start + header {
         kinds.push(cell.varint()?);
     }
-    let mut body = Bytes { bytes: page, at: start + header };
+    let mut body = RecordReader { bytes: page, at: start + header };
     let mut values = kinds.into_iter().map(|kind| body.value(kind));
     // Columns: only, uuid, created_at, last_change, commits.
     values.next()??;
@@ -48,12 +48,12 @@ enum Value {
     Other,
 }
 
-struct Bytes<'a> {
+struct RecordReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bytes<'_> {
+impl RecordReader<'_> {
     fn take(&mut self, length: usize) -> Option<&[u8]> {
         let taken = self.bytes.get(self.at..self.at.checked_add(length)?)?;
         self.at += length;

@@ -1,7 +1,9 @@
 //! Facts and entities.
 
 use isolith_protocol::StoreError;
-use isolith_types::{Direction, Entity, EntityQuery, Fact, FactQuery, FactStats, Moment, Source};
+use isolith_types::{
+    Entity, EntityQuery, Fact, FactDirection, FactQuery, FactStats, Moment, Source,
+};
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Snapshot;
@@ -100,7 +102,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<Fact>, StoreError> {
         let db = self.connection();
         let Some(entity) = wanted(db, entity)? else { return Ok(Vec::new()) };
-        let sql = page(of_entity(entity, Direction::Both), BY_TIME);
+        let sql = page(of_entity(entity, FactDirection::Both), BY_TIME);
         let now = now();
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
@@ -285,12 +287,12 @@ fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<FactOwner>, Stor
     Ok(entity_number(db, &fold(name))?.map(FactOwner::Of))
 }
 
-fn of_entity(whose: FactOwner, direction: Direction) -> &'static str {
+fn of_entity(whose: FactOwner, direction: FactDirection) -> &'static str {
     match (whose, direction) {
         (FactOwner::Anybodys, _) => ":entity IS NULL",
-        (_, Direction::Out) => "f.subject = :entity",
-        (_, Direction::In) => "f.object = :entity",
-        (_, Direction::Both) => "(f.subject = :entity OR f.object = :entity)",
+        (_, FactDirection::Out) => "f.subject = :entity",
+        (_, FactDirection::In) => "f.object = :entity",
+        (_, FactDirection::Both) => "(f.subject = :entity OR f.object = :entity)",
     }
 }
 

@@ -206,9 +206,9 @@ fn repair_drawers(db: &Connection) -> rusqlite::Result<LostDrawers> {
 }
 
 /// What a drawer has lost, and its id.
-type Loss = Option<(&'static str, String)>;
+type LostColumn = Option<(&'static str, String)>;
 
-fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
     let (id, tags, metadata): (String, String, String) = db
         .prepare_cached("SELECT id, tags, metadata FROM drawer WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -225,7 +225,7 @@ fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
     Ok(Some(("their tags or metadata could not be read", id)))
 }
 
-fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<Loss> {
+fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
     let text = text_of(db, number)?;
     let rows: Vec<i64> = db
         .prepare_cached("SELECT row FROM passage WHERE drawer = ?1")?

@@ -113,6 +113,7 @@ fn in_words(table: &str, rows: u64) -> String {
         | "predicate" | "fact" | "node" | "edge" => {
             return if rows == 1 { table.to_owned() } else { format!("{table}s") };
         }
+        other if rows == 1 => return format!("row of {other}"),
         other => return format!("rows of {other}"),
     };
     if rows == 1 { one.to_owned() } else { many.to_owned() }

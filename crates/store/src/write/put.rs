@@ -50,7 +50,7 @@ pub(super) fn put(
         fix_dimension(work, &state, records.dimension)?;
     }
     let changes = Changes::begin(work, &state)?;
-    let mut batch = Batch::new(work, &state, changes)?;
+    let mut batch = PutBatch::new(work, &state, changes)?;
     for at in 0..records.ids.len() {
         batch.put(&RequestRow::of(records, at), mode)?;
     }
@@ -103,7 +103,7 @@ impl<'a> RequestRow<'a> {
 }
 
 /// Shared state of putting many records.
-struct Batch<'a> {
+struct PutBatch<'a> {
     work: Work<'a>,
     collection: u64,
     changes: Changes<'a>,
@@ -113,7 +113,7 @@ struct Batch<'a> {
     insert_vector: CachedStatement<'a>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> PutBatch<'a> {
     fn new(
         work: Work<'a>,
         state: &CollectionState,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use isolith_protocol::{CollectionState, Records, StoreError};
-use isolith_types::{LONGEST_VECTOR, Metric};
+use isolith_types::{LONGEST_VECTOR, Metric, counted};
 
 /// Maximum length of an id, in bytes.
 const MAX_ID_LEN: usize = 1000;
@@ -17,10 +17,11 @@ const MAX_NAME_LEN: usize = 512;
 /// Checks a batch against its collection.
 pub(super) fn records(records: &Records, collection: &CollectionState) -> Result<(), StoreError> {
     let count = records.ids.len();
-    let lists = [("documents", records.documents.len()), ("metadatas", records.metadatas.len())];
+    let lists =
+        [("document", records.documents.len()), ("metadata object", records.metadatas.len())];
     for (name, length) in lists {
         if length != count && length != 0 {
-            let reason = format!("{count} ids, but {length} {name}");
+            let reason = format!("{}, but {}", counted(count, "id"), counted(length, name));
             return Err(StoreError::Invalid(reason));
         }
     }
@@ -31,9 +32,10 @@ pub(super) fn records(records: &Records, collection: &CollectionState) -> Result
     let width = records.dimension as usize * 4;
     if records.vectors.len() != count * width {
         return Err(StoreError::Invalid(format!(
-            "{count} vectors of dimension {} take {} bytes, not {}",
-            records.dimension,
+            "expected {} bytes ({} of dimension {}), found {}",
             count * width,
+            counted(count, "vector"),
+            records.dimension,
             records.vectors.len()
         )));
     }

@@ -222,7 +222,7 @@ fn a_moved_file_keeps_its_rows_and_gets_new_vectors() {
     assert_eq!((missing.missing, missing.files), (1, 0));
     assert!(
         refused(store.one(move_file(root, "README.md", "x", &[1.0, 1.0])))
-            .contains("take 16 bytes, not 8")
+            .contains("expected 16 bytes (2 vectors of dimension 2), found 8")
     );
     assert_eq!(rows(&store, "README.md").len(), 2);
 }
@@ -246,8 +246,8 @@ fn bad_batches_are_refused_whole() {
         (one("/etc/passwd"), vec![1.0, 1.0], "is not a valid path of a file below a root"),
         ([one("a"), one("a")].concat(), vec![1.0; 4], "occurs twice"),
         (no_lines, vec![1.0, 1.0], "has an invalid line range 1 to 0"),
-        (one("a"), vec![1.0], "1 vectors of dimension 2 take 8 bytes, not 4"),
-        (one("a"), vec![1.0; 4], "1 vectors of dimension 2 take 8 bytes, not 16"),
+        (one("a"), vec![1.0], "expected 8 bytes (1 vector of dimension 2), found 4"),
+        (one("a"), vec![1.0; 4], "expected 8 bytes (1 vector of dimension 2), found 16"),
         (one("a"), vec![0.0, 0.0], "a:1"),
         (one("a"), vec![1.0, f32::NAN], "infinite or NaN"),
     ] {

@@ -1,6 +1,6 @@
 //! Reading facts and entities: cases of docs/facts.md, each under the name it has there.
 
-use isolith_types::{Code, Direction, Entity, EntityPatch, EntityQuery, FactQuery, NewFact};
+use isolith_types::{Code, Entity, EntityPatch, EntityQuery, FactDirection, FactQuery, NewFact};
 
 use crate::facts::{Facts, about, code, fact, ids};
 
@@ -36,11 +36,11 @@ fn queries_return_current_facts_first() {
         let predicate = predicate.map(str::to_owned);
         ids(&facts.query(&FactQuery { direction, predicate, ..about("Max") }))
     };
-    assert_eq!(narrowed(Direction::Out, None), "f3 f2 f1");
-    assert_eq!(narrowed(Direction::In, None), "f4");
-    assert_eq!(narrowed(Direction::Both, Some("KNOWS")), "f4");
-    assert_eq!(narrowed(Direction::Both, Some("lives in")), "f3 f2 f1");
-    assert_eq!(narrowed(Direction::Both, Some("nothing")), "");
+    assert_eq!(narrowed(FactDirection::Out, None), "f3 f2 f1");
+    assert_eq!(narrowed(FactDirection::In, None), "f4");
+    assert_eq!(narrowed(FactDirection::Both, Some("KNOWS")), "f4");
+    assert_eq!(narrowed(FactDirection::Both, Some("lives in")), "f3 f2 f1");
+    assert_eq!(narrowed(FactDirection::Both, Some("nothing")), "");
     // A fact from an entity to itself is listed once; pages are consistent.
     assert_eq!(facts.all("Eva"), "f4 f5");
     let page = FactQuery { limit: 2, offset: 1, ..about("Max") };

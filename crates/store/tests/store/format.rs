@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::os::unix::fs::PermissionsExt as _;
+
+use isolith_protocol::{ChangeGraph, CypherQuery, ENCODING, RememberPoison, UpdateDrawer};
 use isolith_store::{Checkpoint, schema_version};
+use isolith_types::DrawerPatch;
 use rusqlite::Connection;
 
 use crate::common::{TestStore, bytes, database};
-use crate::fill::{LONG_WORD, LONG_WORDS, filled};
+use crate::fill::{KEPT, LONG_WORD, LONG_WORDS, filled};
+use crate::memory::{add, drawer, vectors};
 
 const PAGE: &str = include_str!("../../../../docs/format.md");
 
@@ -152,6 +157,30 @@ fn files_in_the_store_match_format_md() {
     assert!(folder.run().join("create.lock").exists());
 }
 
+#[test]
+fn permissions_match_format_md() {
+    fn check(path: &std::path::Path) {
+        let about = path.symlink_metadata().unwrap();
+        let expected = if about.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(about.permissions().mode() & 0o777, expected, "{}", path.display());
+        if about.is_dir() {
+            std::fs::read_dir(path).unwrap().for_each(|entry| check(&entry.unwrap().path()));
+        }
+    }
+    assert!(PAGE.contains("Folders are 0700, files 0600."));
+    check(filled().folder.path());
+}
+
+/// `isolith-pages` has a test with a known value for this checksum.
+#[test]
+fn every_page_of_the_file_has_its_checksum() {
+    let file = std::fs::read(closed().folder.truth()).unwrap();
+    assert!(file.len() > 20 * 8192);
+    for (number, page) in (1..).zip(file.chunks(8192)) {
+        assert!(isolith_pages::is_sealed(page, number), "page {number}");
+    }
+}
+
 /// 32 bytes of header, then frames of 24 bytes and a page each.
 #[test]
 fn pages_in_the_log_have_zeros_instead_of_checksums() {
@@ -293,4 +322,88 @@ fn lookup_hashes_match_format_md() {
     assert!(keys.contains(&fnv("file:app/util.py")), "{keys:?}");
     let modules = strings(&db, "SELECT name FROM code_module ORDER BY file");
     assert_eq!(modules, ["python:main", "python:util"]);
+}
+
+#[test]
+fn receipts_match_format_md() {
+    let store = closed();
+    let db = database(&store.folder);
+    let (request, result): (Vec<u8>, String) = db
+        .query_row("SELECT request, result FROM receipt WHERE key = ?1", [KEPT.0], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .unwrap();
+    let poison = r#"{"class":"crash"}"#.to_owned();
+    let operation = RememberPoison { role: "parse".to_owned(), input: vec![1; 32], poison };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"remember_poison").update(&postcard::to_stdvec(&operation).unwrap());
+    assert_eq!(request, hasher.finalize().as_bytes()[..16]);
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["encoding"], ENCODING);
+    assert!(result.as_object().unwrap().keys().eq(["encoding", "reply"]), "{result}");
+}
+
+#[test]
+fn columns_with_json_and_numbers_match_format_md() {
+    let store = closed();
+    let db = database(&store.folder);
+    let keys = "SELECT name || ' ' || type FROM field_key ORDER BY name, type";
+    assert_eq!(strings(&db, keys), ["n 0", "n 1", "ok 2", "tags 5"]);
+    let symbols = strings(&db, "SELECT symbols FROM chunk ORDER BY row");
+    let expected = ["[]", r#"[["main","function",2]]"#, r#"[["helper","function",1]]"#];
+    assert_eq!(symbols, expected);
+    let kinds = strings(&db, "SELECT DISTINCT kind FROM collection ORDER BY kind");
+    assert_eq!(kinds, ["code", "memory", "records"]);
+    let tags = strings(&db, "SELECT tags FROM drawer ORDER BY number");
+    assert_eq!(tags[0], "[]");
+}
+
+#[test]
+fn facts_match_format_md() {
+    let store = closed();
+    let db = database(&store.folder);
+    assert_eq!(strings(&db, "SELECT folded FROM entity ORDER BY id"), ["max", "berlin", "köln"]);
+    assert_eq!(strings(&db, "SELECT folded FROM alias"), ["maxi"]);
+    assert_eq!(strings(&db, "SELECT folded FROM predicate"), ["lives in"]);
+    // Superseded on 2022-05-01, in milliseconds since 1970.
+    let ended: (i64, i64, bool) = db
+        .query_row("SELECT valid_to, until, to_day FROM fact WHERE id = 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!(ended, (1_651_363_200_000, 1_651_363_200_000, true));
+}
+
+/// A text that comes back after its drawer was changed gets another id.
+#[test]
+fn ids_of_drawers_whose_id_is_taken_match_format_md() {
+    let mut store = TestStore::new();
+    let first = store.one(add(vec![drawer("first")])).unwrap().reply.drawers.remove(0).id;
+    let patch = DrawerPatch { text: Some("second".to_owned()), ..DrawerPatch::default() };
+    let (patch, vectors) = (Box::new(patch), vectors(["second"]));
+    store.one(UpdateDrawer { id: first.clone(), patch, vectors }).unwrap();
+    let again = store.one(add(vec![drawer("first")])).unwrap().reply.drawers.remove(0).id;
+    let db = database(&store.folder);
+    let content = blob(&db, &format!("SELECT content FROM drawer WHERE id = '{again}'"));
+    let hex = |bytes: &[u8]| bytes[..12].iter().map(|it| format!("{it:02x}")).collect::<String>();
+    assert_eq!(first, hex(&content));
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&content).update(&1_u64.to_le_bytes());
+    assert_eq!(again, hex(hasher.finalize().as_bytes()));
+}
+
+#[test]
+fn lookup_values_match_format_md() {
+    let mut store = TestStore::new();
+    let text = "CREATE (:V {v: 1}), (:V {v: 2.5}), (:V {v: false}), (:V {v: true}), \
+                (:V {v: 0.0 / 0.0}), (:V {v: [1]}), (:V {v: $long})";
+    // The last character that ends within 200 bytes is the 66th.
+    let long = isolith_graph::Datum::Text("店".repeat(100));
+    let parameters = BTreeMap::from([("long".to_owned(), long)]);
+    let query = CypherQuery { text: text.to_owned(), parameters };
+    store.one(ChangeGraph { query }).unwrap();
+    let db = database(&store.folder);
+    let values = strings(&db, "SELECT quote(value) FROM node_value ORDER BY node");
+    let cut = format!("'{}'", "店".repeat(66));
+    assert_eq!(values, ["1", "2.5", "X'66'", "X'74'", "X'6E'", "X'6C'", &cut]);
 }

@@ -170,9 +170,9 @@ fn bad_batches() -> Vec<(&'static str, Records, &'static str)> {
         (
             "c",
             with(|r| r.vectors = bytes([1.0]).into()),
-            "2 vectors of dimension 2 take 16 bytes, not 4",
+            "expected 16 bytes (2 vectors of dimension 2), found 4",
         ),
-        ("c", with(|r| r.documents.truncate(1)), "2 ids, but 1 documents"),
+        ("c", with(|r| r.documents.truncate(1)), "2 ids, but 1 document"),
         ("c", with(|r| r.dimension = 0), "vectors have 1 to 65536 numbers, not 0"),
         ("cc", good(), "there is no collection \"cc\""),
     ]

@@ -1,5 +1,4 @@
-//! The indexers, installed from npm beside the build's other products when they are first
-//! needed.
+//! The SCIP indexers, installed from npm into the target folder on first use.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::scip::{self, Index};
 
-/// What is installed, in the form of a `package.json`.
+/// The content of `package.json`.
 const PACKAGES: &str = r#"{
   "private": true,
   "dependencies": {
@@ -20,29 +19,28 @@ const PACKAGES: &str = r#"{
 }
 "#;
 
-/// An indexer of one language.
 #[derive(Clone, Copy)]
 pub(super) enum Indexer {
     Python,
     TypeScript,
 }
 
-/// The folder with the indexers in it.
+/// The installed indexers.
 pub(super) struct Indexers {
     programs: PathBuf,
-    /// A list of no packages.
+    /// An empty list of packages.
     environment: PathBuf,
-    /// Where programs are found, a Python without packages first.
+    /// The `PATH` variable, with a Python without packages first.
     path: OsString,
 }
 
 impl Indexers {
-    /// Installs them, unless they are there.
+    /// Installs the indexers if needed.
     pub(super) fn installed() -> Result<Self> {
-        // This program is one of the build's products: target/release/eval.
+        // This program is target/release/eval.
         let program = std::env::current_exe()?;
         let products =
-            program.parent().and_then(Path::parent).context("the build has no folder")?;
+            program.parent().and_then(Path::parent).context("cannot find the target folder")?;
         let folder = products.join("scip");
         let (list, programs) = (folder.join("package.json"), folder.join("node_modules/.bin"));
         if fs::read_to_string(&list).ok().as_deref() != Some(PACKAGES) || !programs.is_dir() {
@@ -53,7 +51,7 @@ impl Indexers {
                 .current_dir(&folder)
                 .status()
                 .context("the indexers need npm")?;
-            ensure!(npm.success(), "npm could not install the indexers: {npm}");
+            ensure!(npm.success(), "npm cannot install the indexers: {npm}");
         }
         let environment = folder.join("environment.json");
         fs::write(&environment, "[]")?;
@@ -63,8 +61,8 @@ impl Indexers {
                 .args(["-m", "venv", "--without-pip"])
                 .arg(&bare)
                 .status()
-                .context("the indexer of Python needs python3")?;
-            ensure!(made.success(), "no environment for Python: {made}");
+                .context("the indexer for Python needs python3")?;
+            ensure!(made.success(), "cannot create a virtual environment: {made}");
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(bare.join("bin")).chain(std::env::split_paths(&path));
@@ -72,15 +70,15 @@ impl Indexers {
         Ok(Self { programs, environment, path })
     }
 
-    /// Makes and reads the index of a checkout.
+    /// Indexes a checkout and reads the index.
     pub(super) fn index(&self, indexer: Indexer, folder: &Path) -> Result<Index> {
         let output = folder.with_extension("scip");
         let mut command = match indexer {
             Indexer::Python => {
                 let mut command = Command::new(self.programs.join("scip-python"));
                 command.args(["index", ".", "--project-name=evaluated", "--project-version=1"]);
-                // Otherwise a package that happens to be installed here stands for its own
-                // sources.
+                // Otherwise references to a package that is installed here would resolve to the
+                // installed copy, not to the checkout.
                 command.arg("--environment").arg(&self.environment);
                 command.env("PATH", &self.path);
                 command.env("PYTHONPATH", folder.join("src"));
@@ -93,7 +91,7 @@ impl Indexers {
             }
         };
         let made = command.arg("--output").arg(&output).current_dir(folder).output()?;
-        ensure!(output.exists(), "no index: {}", String::from_utf8_lossy(&made.stderr));
+        ensure!(output.exists(), "the indexer failed: {}", String::from_utf8_lossy(&made.stderr));
         scip::read(&fs::read(&output)?)
     }
 }

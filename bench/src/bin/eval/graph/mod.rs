@@ -1,11 +1,11 @@
-//! Whether the edges of the code graph are right: compared with the exact indexes that
-//! `scip-python` and `scip-typescript` make, which resolve names with a type checker.
+//! Evaluates the edges of the code graph against the indexes of `scip-python` and
+//! `scip-typescript`, which resolve names with a type checker.
 
-mod head;
+mod checkout;
+mod class_head;
+mod ground_truth;
 mod indexers;
-mod ours;
 mod scip;
-mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,30 +15,30 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use isolith_types::{Certainty, CodeEdge, CodeNode, DefinitionKind, EdgeKind};
 
+use self::checkout::Checkout;
+use self::ground_truth::{GroundTruth, Location};
 use self::indexers::{Indexer, Indexers};
-use self::ours::Checkout;
-use self::truth::{Place, Truth};
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// Repositories in Python, as clones of any kind
+    /// Git repositories in Python
     #[arg(long, value_name = "FOLDER", num_args = 1..)]
     python: Vec<PathBuf>,
-    /// Repositories in TypeScript that need nothing installed
+    /// Git repositories in TypeScript that need no installed packages
     #[arg(long, value_name = "FOLDER", num_args = 1..)]
     typescript: Vec<PathBuf>,
-    /// Print the edges that are wrong or missing, for this kind: calls, imports, inherits
+    /// Print the wrong and missing edges of this kind: calls, imports, inherits
     #[arg(long, value_name = "KIND")]
     differences: Option<String>,
 }
 
-/// What is compared.
+/// The kinds of edges that are compared.
 const KINDS: [&str; 3] = ["calls", "imports", "inherits"];
 
 pub(super) fn run(options: &Options) -> Result<()> {
     ensure!(
         !options.python.is_empty() || !options.typescript.is_empty(),
-        "name repositories with --python and --typescript"
+        "pass repositories with --python or --typescript"
     );
     let indexers = Indexers::installed()?;
     println!(
@@ -67,7 +67,7 @@ fn compare(
         .args(["clone", "--quiet", "--shared"])
         .args([repository, &folder])
         .status()?;
-    ensure!(clone.success(), "it could not be cloned");
+    ensure!(clone.success(), "git cannot clone it");
     let list = git(&folder, &["ls-files"])?;
     let paths: Vec<String> = list.lines().map(str::to_owned).collect();
     let revision = git(&folder, &["rev-parse", "--short=9", "HEAD"])?;
@@ -77,7 +77,8 @@ fn compare(
         let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     };
-    let truth = truth::truth(&index, &text, &|place| is_definition(&checkout, place));
+    let truth =
+        ground_truth::ground_truth(&index, &text, &|location| is_definition(&checkout, location));
     let ours = edges(&checkout, &truth);
     let exact = exact(&checkout, &truth);
     let name = repository.components().rev().map(|part| part.as_os_str().to_string_lossy());
@@ -108,23 +109,23 @@ fn compare(
     Ok(())
 }
 
-/// An edge from where it starts to where it ends.
-type Edge = (Place, Place);
+/// An edge, from one location to another.
+type Edge = (Location, Location);
 
 fn shown(((from, line), (to, at)): &Edge) -> String {
     format!("{from}:{line} -> {to}:{at}")
 }
 
-/// Our sure edges between files that the index has, in the order of [`KINDS`], and whether
-/// the index can judge them.
-fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeMap<Edge, bool>; 3] {
+/// Our resolved edges between files of the index, in the order of [`KINDS`], each with whether the
+/// index can judge it.
+fn edges(checkout: &Checkout, truth: &GroundTruth) -> [BTreeMap<Edge, bool>; 3] {
     let mut sets: [BTreeMap<Edge, bool>; 3] = Default::default();
     for (path, edges) in checkout.edges() {
         for edge in edges.iter().filter(|edge| edge.certainty == Certainty::Resolved) {
             let known = truth.files.contains(&path) && truth.files.contains(&edge.to.path);
             let Some(set) = set_of(edge).filter(|_| known) else { continue };
             let from = match edge.kind {
-                EdgeKind::Calls => checkout.around(&path, edge.line),
+                EdgeKind::Calls => checkout.enclosing(&path, edge.line),
                 EdgeKind::Imports => 0,
                 _ => {
                     let node = CodeNode { path: path.clone(), definition: edge.from };
@@ -136,8 +137,8 @@ fn edges(checkout: &Checkout, truth: &Truth) -> [BTreeMap<Edge, bool>; 3] {
                 EdgeKind::Imports if edge.to.definition.is_none() => truth.knows_import(&line),
                 _ => truth.knows(&line, &checkout.names(&path, &edge.to)),
             };
-            let from = truth.same(&checkout.first(&(path.clone(), from)));
-            let to = truth.same(&place(checkout, &edge.to));
+            let from = truth.first(&checkout.first(&(path.clone(), from)));
+            let to = truth.first(&location(checkout, &edge.to));
             *sets[set].entry((from, to)).or_default() |= judged;
         }
     }
@@ -153,8 +154,8 @@ fn set_of(edge: &CodeEdge) -> Option<usize> {
     }
 }
 
-/// Where a node is defined; a constructor counts as its class.
-fn place(checkout: &Checkout, node: &CodeNode) -> Place {
+/// The definition of a node; for a constructor, that of its class.
+fn location(checkout: &Checkout, node: &CodeNode) -> Location {
     let mut node = node.clone();
     if let Some(one) = checkout.definition(&node)
         && one.kind == DefinitionKind::Constructor
@@ -165,16 +166,16 @@ fn place(checkout: &Checkout, node: &CodeNode) -> Place {
     checkout.first(&(node.path, line))
 }
 
-/// The exact edges, calls as coming from the function or class around them.
-fn exact(checkout: &Checkout, truth: &Truth) -> [BTreeSet<Edge>; 3] {
+/// The exact edges; calls start at the enclosing function or class.
+fn exact(checkout: &Checkout, truth: &GroundTruth) -> [BTreeSet<Edge>; 3] {
     let calls = truth.calls.iter().map(|((path, line), to)| {
-        let from = checkout.first(&(path.clone(), checkout.around(path, *line)));
-        (truth.same(&from), to.clone())
+        let from = checkout.first(&(path.clone(), checkout.enclosing(path, *line)));
+        (truth.first(&from), to.clone())
     });
     [calls.collect(), truth.imports.clone(), truth.bases.clone()]
 }
 
-fn is_definition(checkout: &Checkout, (path, line): &Place) -> bool {
+fn is_definition(checkout: &Checkout, (path, line): &Location) -> bool {
     let graph = checkout.files.get(path);
     graph.is_some_and(|graph| graph.definitions.iter().any(|one| one.line == *line))
 }

@@ -1,25 +1,25 @@
-//! What of a SCIP index matters here: where symbols occur, and which class is made from
-//! which. The index is a Protocol Buffers message; its schema is `scip.proto` of
-//! <https://github.com/sourcegraph/scip>, and these are the numbers of its fields.
+//! Reads the parts of a SCIP index that are needed here: occurrences of symbols, and base classes.
+//! The index is a Protocol Buffers message; the numbers of fields are those of `scip.proto` in
+//! <https://github.com/sourcegraph/scip>.
 
 use anyhow::{Context, Result, bail};
 
-/// An index of one repository.
+/// The index of a repository.
 #[derive(Default)]
 pub(super) struct Index {
     pub(super) documents: Vec<Document>,
 }
 
-/// A file of it.
+/// A file in an index.
 #[derive(Default)]
 pub(super) struct Document {
     pub(super) path: String,
     pub(super) occurrences: Vec<Occurrence>,
-    /// Pairs of a class and one that it is made from, by their symbols.
+    /// Pairs of the symbols of a class and a base class.
     pub(super) bases: Vec<(String, String)>,
 }
 
-/// A place where a symbol stands. Lines and columns count from 0.
+/// An occurrence of a symbol. Lines and columns count from 0.
 #[derive(Default)]
 pub(super) struct Occurrence {
     pub(super) line: usize,
@@ -29,7 +29,6 @@ pub(super) struct Occurrence {
     pub(super) defines: bool,
 }
 
-/// Reads an index.
 pub(super) fn read(bytes: &[u8]) -> Result<Index> {
     let mut index = Index::default();
     for_each(bytes, |field, value| {
@@ -60,14 +59,14 @@ fn occurrence(bytes: &[u8]) -> Result<Occurrence> {
     let mut occurrence = Occurrence::default();
     for_each(bytes, |field, value| {
         match (field, value) {
-            // Three numbers for what is on one line, otherwise four.
+            // Three numbers for a range on one line, otherwise four.
             (1, Value::Bytes(range)) => {
                 let mut numbers = Vec::new();
                 let mut rest = range;
                 while !rest.is_empty() {
                     numbers.push(varint(&mut rest)? as usize);
                 }
-                let [line, start, .., end] = numbers[..] else { bail!("a range is cut off") };
+                let [line, start, .., end] = numbers[..] else { bail!("a range is truncated") };
                 (occurrence.line, occurrence.start, occurrence.end) = (line, start, end);
             }
             (2, Value::Bytes(symbol)) => occurrence.symbol = text(symbol),
@@ -104,7 +103,6 @@ fn symbol(bytes: &[u8], bases: &mut Vec<(String, String)>) -> Result<()> {
     Ok(())
 }
 
-/// The value of a field.
 enum Value<'b> {
     Number(u64),
     Bytes(&'b [u8]),
@@ -119,15 +117,16 @@ fn for_each<'b>(bytes: &'b [u8], mut take: impl FnMut(u64, Value<'b>) -> Result<
                 let number = varint(&mut rest)?;
                 take(key >> 3, Value::Number(number))?;
             }
-            1 => rest = rest.get(8..).context("a number is cut off")?,
+            1 => rest = rest.get(8..).context("a number is truncated")?,
             2 => {
                 let length = varint(&mut rest)? as usize;
-                let (value, after) = rest.split_at_checked(length).context("it is cut off")?;
+                let (value, after) =
+                    rest.split_at_checked(length).context("a field is truncated")?;
                 rest = after;
                 take(key >> 3, Value::Bytes(value))?;
             }
-            5 => rest = rest.get(4..).context("a number is cut off")?,
-            other => bail!("there is no field of type {other}"),
+            5 => rest = rest.get(4..).context("a number is truncated")?,
+            other => bail!("unknown wire type {other}"),
         }
     }
     Ok(())
@@ -136,7 +135,7 @@ fn for_each<'b>(bytes: &'b [u8], mut take: impl FnMut(u64, Value<'b>) -> Result<
 fn varint(rest: &mut &[u8]) -> Result<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
-        let (byte, after) = rest.split_first().context("a number is cut off")?;
+        let (byte, after) = rest.split_first().context("a number is truncated")?;
         *rest = after;
         number |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {

@@ -146,7 +146,7 @@ fn unusable_rows_are_reported_with_a_reason() {
         ([&long, "[1,2]", "{}", "null"], "id has 1001 bytes, at most 1000 are allowed"),
         ([r#""a""#, "[1,2]", "{}", "null"], r#"id "a" is already used by row 1"#),
         ([r#""\u0061""#, "[1,2]", "{}", "null"], r#"id "a" is already used by row 1"#),
-        ([r#""b""#, "[1]", "{}", "null"], "embedding has 1 numbers, expected 2"),
+        ([r#""b""#, "[1]", "{}", "null"], "embedding has 1 number, expected 2"),
         ([r#""b""#, "[]", "{}", "null"], "embedding is empty"),
         ([r#""b""#, "null", "{}", "null"], "embedding must be a list of numbers, found null"),
         ([r#""b""#, "\"x\"", "{}", "null"], "embedding must be a list of numbers, found text"),
@@ -214,13 +214,13 @@ fn reasons_include_the_byte_offset() {
 #[test]
 fn invalid_utf8_is_reported_with_its_byte_offset() {
     let lists = b"{\"ids\":[\"a\"],\"embeddings\":[[1]],\"documents\":[\"ab\xFFcd\"]}";
-    assert_eq!(says(lists), "1 of 1 rows cannot be used: row 1: document is not UTF-8 at byte 48");
+    assert_eq!(says(lists), "1 of 1 row cannot be used: row 1: document is not UTF-8 at byte 48");
     let lists = b"{\"ids\":[\"\xC3\"],\"embeddings\":[[1]]}";
-    assert_eq!(says(lists), "1 of 1 rows cannot be used: row 1: id is not UTF-8 at byte 9");
+    assert_eq!(says(lists), "1 of 1 row cannot be used: row 1: id is not UTF-8 at byte 9");
     let line = b"{\"id\":\"a\",\"vector\":[1],\"metadata\":{\"k\":\"\xE2\x82\"}}";
     assert_eq!(
         says(line),
-        "1 of 1 rows cannot be used: row 1 (line 1): metadata is not UTF-8 at byte 40"
+        "1 of 1 row cannot be used: row 1 (line 1): metadata is not UTF-8 at byte 40"
     );
 }
 
@@ -279,7 +279,7 @@ fn the_rules_are_applied() {
     assert_eq!(with(Some(2), Metric::Dot), Ok(Some(2)));
     assert_eq!(
         with(Some(3), Metric::L2),
-        Err("1 of 1 rows cannot be used: row 1: embedding has 2 numbers, expected 3".to_owned())
+        Err("1 of 1 row cannot be used: row 1: embedding has 2 numbers, expected 3".to_owned())
     );
     assert!(with(None, Metric::Cosine).is_err());
 }
@@ -304,7 +304,7 @@ fn vectors_with_too_many_numbers_are_refused() {
     assert_eq!(check_strictly(file(65_536)).unwrap().dimension, Some(65_536));
     assert_eq!(
         says(file(65_537)),
-        "1 of 1 rows cannot be used: row 1: embedding has more than 65536 numbers"
+        "1 of 1 row cannot be used: row 1: embedding has more than 65536 numbers"
     );
 }
 

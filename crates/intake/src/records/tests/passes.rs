@@ -145,11 +145,11 @@ fn changed_files_are_detected() {
     for (content, says) in [
         (format!("{LISTS} "), "it had 111 bytes, now it has 112"),
         (LISTS.replace("[0,1]", "[0,x]"), "row 2: item 2 of embedding must be a number"),
-        (LISTS.replace("[0,1]", "[100]"), "row 2: embedding has 1 numbers, expected 2"),
+        (LISTS.replace("[0,1]", "[100]"), "row 2: embedding has 1 number, expected 2"),
         (LISTS.replace(r#""b""#, r#"7  "#), "row 2: id must be text"),
         (LISTS.replace(r#""c"]"#, r#""c",]"#).replacen(' ', "", 1), "it had 111 bytes"),
         (LISTS.replace(r#""b","c""#, r#""b \"c""#), "row 3: truncated"),
-        (LISTS.replace("[1,1]]", "[1],1]"), "row 3: embedding has 1 numbers"),
+        (LISTS.replace("[1,1]]", "[1],1]"), "row 3: embedding has 1 number"),
     ] {
         let error = open(&content, start).expect_err(&content);
         assert!(matches!(error, IntakeError::Changed { .. }), "{error}");

@@ -4,10 +4,9 @@ use super::super::segment::TextSegment;
 use super::super::{Keywords, Ranking};
 use super::*;
 use crate::storage::Disk;
-use crate::storage::lossy::Lossy;
+use crate::storage::lossy::LossyStorage;
 
-/// What a word in the name of a file is worth.
-const FILE_NAME: f32 = 2.0;
+const FILE_NAME_WEIGHT: f32 = 2.0;
 
 fn token() -> InWorker {
     InWorker::in_process()
@@ -27,7 +26,7 @@ fn push_some(builder: &mut TextBuilder<'_>, rows: u64) {
 
 const ROWS: u64 = 40;
 
-fn built(storage: &dyn Storage, scratch: &Path, part_bytes: usize) -> Published {
+fn build(storage: &dyn Storage, scratch: &Path, part_bytes: usize) -> PublishedSegment {
     let mut builder =
         TextBuilder::create(storage, scratch, "s.txt", Analyzer::Code, token()).unwrap();
     builder.part_bytes = part_bytes;
@@ -38,18 +37,18 @@ fn built(storage: &dyn Storage, scratch: &Path, part_bytes: usize) -> Published 
 }
 
 #[test]
-fn parts_that_spill_make_the_same_segment() {
+fn spilled_parts_give_the_same_results() {
     let one = tempfile::tempdir().unwrap();
     let many = tempfile::tempdir().unwrap();
-    let whole = built(&Disk::new(one.path()), one.path(), usize::MAX);
-    let spilled = built(&Disk::new(many.path()), many.path(), 0);
-    let open = |folder: &tempfile::TempDir, published: &Published| {
+    let whole = build(&Disk::new(one.path()), one.path(), usize::MAX);
+    let spilled = build(&Disk::new(many.path()), many.path(), 0);
+    let open = |folder: &tempfile::TempDir, published: &PublishedSegment| {
         let path = folder.path().join(&published.file);
         TextSegment::open(&path, Some(published.checksum), token()).unwrap()
     };
     let (whole, spilled) = (open(&one, &whole), open(&many, &spilled));
     for query in ["record shared", "fooBar3", "symbol_1 main", "src 42"] {
-        let keywords = Keywords::of(Analyzer::Code, query, FILE_NAME);
+        let keywords = Keywords::of(Analyzer::Code, query, FILE_NAME_WEIGHT);
         let statistics = whole.statistics(&keywords).unwrap();
         assert_eq!(statistics, spilled.statistics(&keywords).unwrap());
         let ranking = Ranking::new(&keywords, &statistics);
@@ -64,11 +63,11 @@ fn parts_that_spill_make_the_same_segment() {
 }
 
 #[test]
-fn the_same_records_give_the_same_bytes() {
+fn builds_are_reproducible() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (Lossy::new(), Lossy::new());
-    built(&first, folder.path(), usize::MAX);
-    built(&second, folder.path(), usize::MAX);
+    let (first, second) = (LossyStorage::new(), LossyStorage::new());
+    build(&first, folder.path(), usize::MAX);
+    build(&second, folder.path(), usize::MAX);
     assert_eq!(first.contents("s.txt"), second.contents("s.txt"));
 }
 
@@ -80,15 +79,15 @@ fn rows_must_ascend() {
         TextBuilder::create(&disk, folder.path(), "s.txt", Analyzer::Prose, token()).unwrap();
     builder.push(5, 1, &TextFields::body("one")).unwrap();
     for row in [5, 4, 0] {
-        let refused = builder.push(row, 2, &TextFields::body("two")).unwrap_err();
-        assert!(matches!(refused, SegmentError::Refused { .. }), "{refused}");
+        let error = builder.push(row, 2, &TextFields::body("two")).unwrap_err();
+        assert!(matches!(error, SegmentError::Invalid { .. }), "{error}");
     }
     builder.push(6, 2, &TextFields::body("two")).unwrap();
     assert_eq!((builder.len(), builder.is_empty()), (2, false));
 }
 
 #[test]
-fn nothing_is_left_of_what_was_given_up() {
+fn dropped_builds_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     let mut builder =
@@ -101,14 +100,14 @@ fn nothing_is_left_of_what_was_given_up() {
 }
 
 #[test]
-fn what_killed_builds_have_left_is_removed() {
+fn removes_leftovers_of_killed_builds() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     for name in ["s.txt.scratch/part-0", "other.scratch", "kept.scratch"] {
         fs::create_dir_all(folder.path().join(name)).unwrap();
     }
     fs::write(folder.path().join("s.txt.scratch/part-0/file"), "left").unwrap();
-    built(&disk, folder.path(), usize::MAX);
+    build(&disk, folder.path(), usize::MAX);
     assert_eq!(remove_scratch(folder.path(), |name| name == "other").unwrap(), 1);
     assert_eq!(remove_scratch(&folder.path().join("none"), |_| true).unwrap(), 0);
     let mut left: Vec<_> =
@@ -118,17 +117,16 @@ fn what_killed_builds_have_left_is_removed() {
 }
 
 #[test]
-fn a_loss_of_power_leaves_a_whole_segment_or_none() {
+fn power_loss_leaves_a_complete_segment_or_none() {
     let folder = tempfile::tempdir().unwrap();
-    let lossy = Lossy::new();
-    let whole = built(&lossy, folder.path(), usize::MAX);
+    let lossy = LossyStorage::new();
+    let whole = build(&lossy, folder.path(), usize::MAX);
     let expected = lossy.contents("s.txt").unwrap();
-    let steps = lossy.operations();
-    for power in 0..=steps {
-        // What was not synced is lost, has reached the disk, or some of both.
+    for operations in 0..=lossy.operations() {
+        // Unsynced changes are all lost, all kept, or some of each.
         for reached_disk in [[false, false], [true, true], [true, false], [false, true]] {
-            let lossy = Lossy::new();
-            lossy.power_for(power);
+            let lossy = LossyStorage::new();
+            lossy.fail_after(operations);
             let mut builder =
                 TextBuilder::create(&lossy, folder.path(), "s.txt", Analyzer::Code, token())
                     .unwrap();
@@ -137,8 +135,8 @@ fn a_loss_of_power_leaves_a_whole_segment_or_none() {
             let mut turns = reached_disk.into_iter().cycle();
             lossy.crash_keeping(|| turns.next().unwrap());
             match lossy.contents("s.txt") {
-                Some(bytes) => assert_eq!(bytes, expected, "after {power} operations"),
-                None => assert!(outcome.is_err(), "after {power} operations"),
+                Some(bytes) => assert_eq!(bytes, expected, "after {operations} operations"),
+                None => assert!(outcome.is_err(), "after {operations} operations"),
             }
             if let Ok((published, _)) = outcome {
                 assert_eq!(published, whole);

@@ -1,4 +1,4 @@
-//! Made-up records, the same in every run.
+//! Random records, reproducible from a seed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use isolate_types::InWorker;
 use super::super::*;
 use crate::storage::Disk;
 
-pub(super) struct Chance(u64);
+pub(super) struct Rng(u64);
 
-impl Chance {
+impl Rng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -27,62 +27,45 @@ impl Chance {
         (self.next() % end as u64) as usize
     }
 
-    /// A word; low numbers are far more frequent.
+    /// A word. The first words are far more frequent.
     fn word(&mut self) -> String {
-        const WORDS: [&str; 16] = [
-            "the",
-            "parseFile",
-            "connection",
-            "café",
-            "数据库",
-            "HTTPServer2",
-            "naïve",
-            "東京",
-            "user_name",
-            "ไทย",
-            "Straße",
-            "don't",
-            "running",
-            "서울",
-            "x86_64",
-            "Привет",
-        ];
+        const WORDS: &str = "the parseFile connection café 数据库 HTTPServer2 naïve 東京 user_name \
+                             ไทย Straße don't running 서울 x86_64 Привет";
         let size = self.below(11);
-        match self.below(1 << size) {
-            frequent if frequent < WORDS.len() => WORDS[frequent].to_owned(),
-            rare => format!("word{}x", rare),
-        }
+        let number = self.below(1 << size);
+        let rare = || format!("word{number}x");
+        WORDS.split(' ').nth(number).map_or_else(rare, str::to_owned)
     }
 
-    pub(super) fn text(&mut self, most: usize) -> String {
-        let words = self.below(most + 1);
+    pub(super) fn text(&mut self, max_words: usize) -> String {
+        let words = self.below(max_words + 1);
         (0..words).map(|_| self.word() + " ").collect()
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct TestRecord {
     pub(super) row: u64,
     pub(super) change: u64,
     pub(super) texts: [String; FIELDS],
 }
 
-impl Made {
+impl TestRecord {
     pub(super) fn fields(&self) -> TextFields<'_> {
         let [body, symbols, stem, folders] = &self.texts;
         TextFields { body, symbols, stem, folders }
     }
 }
 
-pub(super) fn made(count: usize, seed: u64) -> Vec<Made> {
-    let mut chance = Chance::new(seed);
+pub(super) fn random_records(count: usize, seed: u64) -> Vec<TestRecord> {
+    let mut rng = Rng::new(seed);
     let mut row = 0;
     (0..count)
         .map(|_| {
-            row += 1 + chance.below(3) as u64;
-            let change = row + chance.below(2) as u64 * 100_000;
-            let texts = [120, 6, 2, 3].map(|most| chance.text(most));
-            Made { row, change, texts }
+            row += 1 + rng.below(3) as u64;
+            let change = row + rng.below(2) as u64 * 100_000;
+            let texts = [120, 6, 2, 3].map(|max_words| rng.text(max_words));
+            TestRecord { row, change, texts }
         })
         .collect()
 }
@@ -91,7 +74,12 @@ pub(super) fn token() -> InWorker {
     InWorker::in_process()
 }
 
-pub(super) fn file_of(folder: &Path, name: &str, analyzer: Analyzer, records: &[Made]) -> PathBuf {
+pub(super) fn write_segment(
+    folder: &Path,
+    name: &str,
+    analyzer: Analyzer,
+    records: &[TestRecord],
+) -> PathBuf {
     let disk = Disk::new(folder);
     let mut builder = TextBuilder::create(&disk, folder, name, analyzer, token()).unwrap();
     for record in records {
@@ -102,7 +90,11 @@ pub(super) fn file_of(folder: &Path, name: &str, analyzer: Analyzer, records: &[
     folder.join(published.file)
 }
 
-pub(super) fn segment_of(folder: &Path, analyzer: Analyzer, records: &[Made]) -> TextSegment {
+pub(super) fn open_segment(
+    folder: &Path,
+    analyzer: Analyzer,
+    records: &[TestRecord],
+) -> TextSegment {
     let name = format!("s{}.txt", records.first().map_or(0, |record| record.row));
-    TextSegment::open(&file_of(folder, &name, analyzer, records), None, token()).unwrap()
+    TextSegment::open(&write_segment(folder, &name, analyzer, records), None, token()).unwrap()
 }

@@ -1,14 +1,14 @@
 use std::fs;
 
 use super::super::*;
-use super::corpus::{file_of, made, token};
+use super::corpus::{random_records, token, write_segment};
 use crate::storage::Disk;
-use crate::{ContainerWriter, Kind, SegmentError};
+use crate::{ContainerWriter, SegmentError, SegmentKind};
 
 #[test]
-fn no_flipped_byte_goes_unnoticed() {
+fn detects_flipped_bits() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), "s.txt", Analyzer::Code, &made(40, 7));
+    let path = write_segment(folder.path(), "s.txt", Analyzer::Code, &random_records(40, 7));
     let sound = fs::read(&path).unwrap();
     let damaged = folder.path().join("damaged");
     let edges = (0..200).chain(sound.len() - 200..sound.len());
@@ -22,9 +22,9 @@ fn no_flipped_byte_goes_unnoticed() {
 }
 
 #[test]
-fn shorter_longer_and_foreign_files_are_refused() {
+fn rejects_truncated_extended_and_foreign_files() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), "s.txt", Analyzer::Code, &made(40, 7));
+    let path = write_segment(folder.path(), "s.txt", Analyzer::Code, &random_records(40, 7));
     let sound = fs::read(&path).unwrap();
     let damaged = folder.path().join("damaged");
     let mut files: Vec<Vec<u8>> =
@@ -35,44 +35,43 @@ fn shorter_longer_and_foreign_files_are_refused() {
     for bytes in files {
         fs::write(&damaged, &bytes).unwrap();
         let error = TextSegment::open(&damaged, None, token()).unwrap_err();
-        // An empty file cannot even be mapped.
+        // An empty file cannot be mapped.
         assert!(error.is_damage() || bytes.is_empty(), "{} bytes: {error}", bytes.len());
     }
 }
 
 #[test]
-fn another_sound_file_is_refused() {
+fn rejects_a_valid_file_with_another_checksum() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file_of(folder.path(), "s.txt", Analyzer::Code, &made(4, 7));
+    let path = write_segment(folder.path(), "s.txt", Analyzer::Code, &random_records(4, 7));
     let checksum = TextSegment::open(&path, None, token()).unwrap().checksum();
     assert!(TextSegment::open(&path, Some(checksum), token()).is_ok());
     let other = TextSegment::open(&path, Some(!checksum), token()).unwrap_err();
-    assert!(matches!(other, SegmentError::Other { .. }), "{other}");
+    assert!(matches!(other, SegmentError::WrongChecksum { .. }), "{other}");
     let missing = TextSegment::open(&folder.path().join("none"), None, token()).unwrap_err();
     assert!(matches!(missing, SegmentError::Io { .. }), "{missing}");
 }
 
-/// Files whose checksums hold and whose sections make no sense.
 #[test]
-fn sound_containers_with_senseless_sections_are_refused() {
+fn rejects_invalid_sections_with_correct_checksums() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());
     let rows = |count: u64| [count.to_le_bytes().as_slice(), &[1, 0, 0, 0, 0, 0, 0, 0]].concat();
     let one = 7u64.to_le_bytes();
     let cases = [
-        ("empty", Kind::Text, 1, vec![]),
-        ("kind", Kind::Vector, 1, vec![("parameters", rows(0))]),
-        ("version", Kind::Text, 9, vec![("parameters", rows(0))]),
-        ("parameters", Kind::Text, 1, vec![("parameters", vec![1; 16])]),
+        ("empty", SegmentKind::Text, 1, vec![]),
+        ("kind", SegmentKind::Vector, 1, vec![("parameters", rows(0))]),
+        ("version", SegmentKind::Text, 9, vec![("parameters", rows(0))]),
+        ("parameters", SegmentKind::Text, 1, vec![("parameters", vec![1; 16])]),
         (
             "counts",
-            Kind::Text,
+            SegmentKind::Text,
             1,
             vec![("parameters", rows(u64::MAX)), ("rows", one.to_vec()), ("changes", one.to_vec())],
         ),
         (
             "index",
-            Kind::Text,
+            SegmentKind::Text,
             1,
             vec![("parameters", rows(1)), ("rows", one.to_vec()), ("changes", one.to_vec())],
         ),

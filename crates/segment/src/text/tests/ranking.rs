@@ -1,11 +1,10 @@
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::super::*;
-use super::corpus::{Chance, Made, made, segment_of};
+use super::corpus::{Rng, TestRecord, open_segment, random_records};
 use crate::Bits;
 
-/// What a word in the name of a file is worth.
-const FILE_NAME: f32 = 2.0;
+const FILE_NAME_WEIGHT: f32 = 2.0;
 
 /// More than one window of positions.
 const LARGE: usize = 5000;
@@ -21,8 +20,8 @@ const QUERIES: [&str; 8] = [
     "",
 ];
 
-/// The formula as `docs/format.md` has it, in its own words and in f64.
-fn by_hand(keywords: &Keywords, counts: &[TermCounts]) -> Vec<f64> {
+/// An independent implementation, in f64, of the formula in `docs/format.md`.
+fn reference_scores(keywords: &Keywords, counts: &[TermCounts]) -> Vec<f64> {
     let number = counts.len() as f64;
     let weights = keywords.weights;
     let mean: Vec<f64> = (0..FIELDS)
@@ -30,12 +29,12 @@ fn by_hand(keywords: &Keywords, counts: &[TermCounts]) -> Vec<f64> {
         .collect();
     let mut scores = vec![0.0; counts.len()];
     for term in &keywords.terms {
-        let having = (0..FIELDS)
+        let doc_freq = (0..FIELDS)
             .filter(|field| weights.fields[*field].weight > 0.0)
             .map(|field| counts.iter().filter(|c| c.get(term)[field] > 0).count())
             .max()
             .unwrap() as f64;
-        let idf = (1.0 + (number - having + 0.5) / (having + 0.5)).ln();
+        let idf = (1.0 + (number - doc_freq + 0.5) / (doc_freq + 0.5)).ln();
         for (score, counts) in scores.iter_mut().zip(counts) {
             let mut x = 0.0;
             for (field, mean) in mean.iter().enumerate() {
@@ -58,28 +57,24 @@ fn by_hand(keywords: &Keywords, counts: &[TermCounts]) -> Vec<f64> {
     scores
 }
 
-fn cut(text: &mut String, most: usize) {
-    text.truncate(text.floor_char_boundary(most));
-}
-
-fn search(segment: &TextSegment, query: &str, want: usize) -> Vec<TextCandidate> {
-    let keywords = Keywords::of(segment.analyzer(), query, FILE_NAME);
+fn search(segment: &TextSegment, query: &str, limit: usize) -> Vec<TextCandidate> {
+    let keywords = Keywords::of(segment.analyzer(), query, FILE_NAME_WEIGHT);
     let ranking = Ranking::new(&keywords, &segment.statistics(&keywords).unwrap());
-    segment.search(&ranking, want, None, None).unwrap()
+    segment.search(&ranking, limit, None, None).unwrap()
 }
 
 #[test]
-fn a_segment_finds_what_the_formula_says() {
+fn search_agrees_with_the_reference() {
     let folder = tempfile::tempdir().unwrap();
     for analyzer in [Analyzer::Prose, Analyzer::Code] {
-        let records = made(300, 1);
-        let segment = segment_of(folder.path(), analyzer, &records);
+        let records = random_records(300, 1);
+        let segment = open_segment(folder.path(), analyzer, &records);
         assert_eq!((segment.len(), segment.analyzer()), (300, analyzer));
         let counted: Vec<_> =
-            records.iter().map(|made| TermCounts::of(analyzer, &made.fields())).collect();
+            records.iter().map(|record| TermCounts::of(analyzer, &record.fields())).collect();
         for query in QUERIES {
-            let keywords = Keywords::of(analyzer, query, FILE_NAME);
-            let expected = by_hand(&keywords, &counted);
+            let keywords = Keywords::of(analyzer, query, FILE_NAME_WEIGHT);
+            let expected = reference_scores(&keywords, &counted);
             let found = search(&segment, query, usize::MAX);
             let matching = expected.iter().filter(|score| **score > 0.0).count();
             assert_eq!(found.len(), matching, "{query}");
@@ -89,34 +84,36 @@ fn a_segment_finds_what_the_formula_says() {
                 assert!(ordered, "{query}: {pair:?}");
             }
             for candidate in &found {
-                let at = records.iter().position(|made| made.row == candidate.row).unwrap();
+                let at = records.iter().position(|record| record.row == candidate.row).unwrap();
                 assert_eq!(records[at].change, candidate.change);
                 let error = (f64::from(candidate.score) - expected[at]).abs() / expected[at];
                 assert!(error < 1e-5, "{query}: {candidate:?} {}", expected[at]);
             }
-            for want in [0, 1, 7, 100] {
-                let few = search(&segment, query, want);
-                assert_eq!(few, found[..want.min(found.len())], "{query}");
+            for limit in [0, 1, 7, 100] {
+                let first = search(&segment, query, limit);
+                assert_eq!(first, found[..limit.min(found.len())], "{query}");
             }
         }
     }
 }
 
 #[test]
-fn base_delta_and_tail_rank_as_one_segment() {
+fn base_delta_and_tail_rank_like_one_segment() {
     let folder = tempfile::tempdir().unwrap();
     for analyzer in [Analyzer::Prose, Analyzer::Code] {
-        let records = made(450, 2);
-        let whole = segment_of(folder.path(), analyzer, &records);
-        let base = segment_of(folder.path(), analyzer, &records[..300]);
-        let delta = segment_of(folder.path(), analyzer, &records[300..380]);
+        let records = random_records(450, 2);
+        let whole = open_segment(folder.path(), analyzer, &records);
+        let base = open_segment(folder.path(), analyzer, &records[..300]);
+        let delta = open_segment(folder.path(), analyzer, &records[300..380]);
         let tail = &records[380..];
         for query in QUERIES {
-            let keywords = Keywords::of(analyzer, query, FILE_NAME);
+            let keywords = Keywords::of(analyzer, query, FILE_NAME_WEIGHT);
             let mut tokenizer = Tokenizer::new(analyzer);
             let counted: Vec<_> = tail
                 .iter()
-                .map(|made| TermCounts::of_terms(&mut tokenizer, &made.fields(), &keywords.terms))
+                .map(|record| {
+                    TermCounts::of_terms(&mut tokenizer, &record.fields(), &keywords.terms)
+                })
                 .collect();
             let mut statistics = base.statistics(&keywords).unwrap();
             statistics.add(&delta.statistics(&keywords).unwrap());
@@ -126,10 +123,10 @@ fn base_delta_and_tail_rank_as_one_segment() {
             let ranking = Ranking::new(&keywords, &statistics);
             let mut found = base.search(&ranking, usize::MAX, None, None).unwrap();
             found.extend(delta.search(&ranking, usize::MAX, None, None).unwrap());
-            for (made, counts) in tail.iter().zip(&counted) {
+            for (record, counts) in tail.iter().zip(&counted) {
                 let score = ranking.score(counts);
                 if score > 0.0 {
-                    found.push(TextCandidate { row: made.row, change: made.change, score });
+                    found.push(TextCandidate { row: record.row, change: record.change, score });
                 }
             }
             found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));
@@ -139,20 +136,24 @@ fn base_delta_and_tail_rank_as_one_segment() {
 }
 
 #[test]
-fn a_part_is_counted_as_if_there_were_nothing_else() {
+fn statistics_of_a_subset_ignore_other_records() {
     let folder = tempfile::tempdir().unwrap();
-    let records = made(LARGE, 3);
-    let segment = segment_of(folder.path(), Analyzer::Prose, &records);
+    let records = random_records(LARGE, 3);
+    let segment = open_segment(folder.path(), Analyzer::Prose, &records);
     let mut positions = Bits::new(records.len());
     (0..records.len()).filter(|at| at % 7 == 3).for_each(|at| positions.insert(at));
     for query in QUERIES {
-        let keywords = Keywords::of(Analyzer::Prose, query, FILE_NAME);
+        let keywords = Keywords::of(Analyzer::Prose, query, FILE_NAME_WEIGHT);
         let mut expected = Statistics::none(&keywords);
-        for made in records.iter().skip(3).step_by(7) {
-            expected.add_record(&keywords, &TermCounts::of(Analyzer::Prose, &made.fields()));
+        for record in records.iter().skip(3).step_by(7) {
+            expected.add_record(&keywords, &TermCounts::of(Analyzer::Prose, &record.fields()));
         }
         let found = segment.statistics_among(&keywords, &positions).unwrap();
-        assert_eq!((found.records, &found.having), (expected.records, &expected.having), "{query}");
+        assert_eq!(
+            (found.records, &found.doc_freqs),
+            (expected.records, &expected.doc_freqs),
+            "{query}"
+        );
         for (found, expected) in found.tokens.iter().zip(expected.tokens) {
             let ratio = *found as f64 / expected as f64;
             assert!((0.9..1.1).contains(&ratio), "{query}: {found} {expected}");
@@ -161,29 +162,33 @@ fn a_part_is_counted_as_if_there_were_nothing_else() {
 }
 
 #[test]
-fn dead_and_forbidden_records_are_skipped_and_no_others() {
+fn search_skips_exactly_the_dead_and_disallowed_records() {
     let folder = tempfile::tempdir().unwrap();
-    let mut records = made(LARGE, 3);
-    records.iter_mut().for_each(|made| cut(&mut made.texts[0], 60));
-    let mut chance = Chance::new(4);
+    let mut records = random_records(LARGE, 3);
+    for record in &mut records {
+        let body = &mut record.texts[0];
+        body.truncate(body.floor_char_boundary(60));
+    }
+    let mut rng = Rng::new(4);
     for analyzer in [Analyzer::Prose, Analyzer::Code] {
-        let segment = segment_of(folder.path(), analyzer, &records);
-        // From sets so small that their records are looked up to all of them.
+        let segment = open_segment(folder.path(), analyzer, &records);
+        // From a few positions, which are looked up, to all.
         for (allowed_of_1000, dead_of_1000) in [(1, 0), (3, 500), (100, 10), (999, 300), (1000, 0)]
         {
-            let mut chosen = |of_1000: usize| -> Vec<&Made> {
-                records.iter().filter(|_| chance.below(1000) < of_1000).collect()
+            let mut chosen = |of_1000: usize| -> Vec<&TestRecord> {
+                records.iter().filter(|_| rng.below(1000) < of_1000).collect()
             };
             let (allowed, dead) = (chosen(allowed_of_1000), chosen(dead_of_1000));
-            let allowed: Vec<u64> = allowed.iter().map(|made| made.row).collect();
-            let dead: Vec<(u64, u64)> = dead.iter().map(|made| (made.row, made.change)).collect();
+            let allowed: Vec<u64> = allowed.iter().map(|record| record.row).collect();
+            let dead: Vec<(u64, u64)> =
+                dead.iter().map(|record| (record.row, record.change)).collect();
             let (mut allowed_bits, mut dead_bits) = (Bits::new(LARGE), Bits::new(LARGE));
             segment.positions_of(&allowed, &mut allowed_bits).unwrap();
             segment.versions_of(&dead, &mut dead_bits).unwrap();
             assert_eq!(allowed_bits.count(), allowed.len());
             assert_eq!(dead_bits.count(), dead.len());
             for query in QUERIES {
-                let keywords = Keywords::of(analyzer, query, FILE_NAME);
+                let keywords = Keywords::of(analyzer, query, FILE_NAME_WEIGHT);
                 let ranking = Ranking::new(&keywords, &segment.statistics(&keywords).unwrap());
                 let mut expected = segment.search(&ranking, usize::MAX, None, None).unwrap();
                 expected.retain(|candidate| {
@@ -191,9 +196,9 @@ fn dead_and_forbidden_records_are_skipped_and_no_others() {
                         && dead.binary_search(&(candidate.row, candidate.change)).is_err()
                 });
                 let (allowed, dead) = (Some(&allowed_bits), Some(&dead_bits));
-                for want in [10, usize::MAX] {
-                    let found = segment.search(&ranking, want, allowed, dead).unwrap();
-                    assert_eq!(found, expected[..want.min(expected.len())], "{query}");
+                for limit in [10, usize::MAX] {
+                    let found = segment.search(&ranking, limit, allowed, dead).unwrap();
+                    assert_eq!(found, expected[..limit.min(expected.len())], "{query}");
                 }
             }
         }
@@ -201,15 +206,15 @@ fn dead_and_forbidden_records_are_skipped_and_no_others() {
 }
 
 #[test]
-fn rows_and_versions_have_positions() {
+fn finds_positions_of_rows_and_versions() {
     let folder = tempfile::tempdir().unwrap();
-    let records = made(200, 5);
-    let segment = segment_of(folder.path(), Analyzer::Prose, &records);
+    let records = random_records(200, 5);
+    let segment = open_segment(folder.path(), Analyzer::Prose, &records);
     for row in 0..=records[199].row + 1 {
-        let expected = records.iter().position(|made| made.row == row);
+        let expected = records.iter().position(|record| record.row == row);
         assert_eq!(segment.position_of(row).unwrap(), expected, "{row}");
     }
-    let others: Vec<_> = records.iter().map(|made| (made.row, made.change + 1)).collect();
+    let others: Vec<_> = records.iter().map(|record| (record.row, record.change + 1)).collect();
     let mut bits = Bits::new(200);
     segment.versions_of(&others, &mut bits).unwrap();
     assert_eq!(bits.count(), 0);
@@ -218,9 +223,9 @@ fn rows_and_versions_have_positions() {
 }
 
 #[test]
-fn an_empty_segment_finds_nothing() {
+fn empty_segment() {
     let folder = tempfile::tempdir().unwrap();
-    let segment = segment_of(folder.path(), Analyzer::Prose, &[]);
+    let segment = open_segment(folder.path(), Analyzer::Prose, &[]);
     assert!(segment.is_empty());
     assert!(search(&segment, "anything at all", 10).is_empty());
     assert_eq!(segment.position_of(1).unwrap(), None);
@@ -228,29 +233,29 @@ fn an_empty_segment_finds_nothing() {
 }
 
 #[test]
-fn records_without_any_text_are_there_and_never_found() {
+fn records_without_text_are_never_found() {
     let folder = tempfile::tempdir().unwrap();
-    let mut records = made(30, 6);
-    records.iter_mut().for_each(|made| made.texts = Default::default());
-    let segment = segment_of(folder.path(), Analyzer::Code, &records);
+    let mut records = random_records(30, 6);
+    records.iter_mut().for_each(|record| record.texts = Default::default());
+    let segment = open_segment(folder.path(), Analyzer::Code, &records);
     assert_eq!(segment.len(), 30);
     assert!(search(&segment, "anything", 10).is_empty());
 }
 
 #[test]
-fn words_are_found_in_any_spelling_and_script() {
+fn finds_words_in_any_spelling_and_script() {
     let folder = tempfile::tempdir().unwrap();
     let bodies = ["Die Straße nach Łódź", "東京タワーの写真", "ภาษาไทยง่าย", "서울에서 만나요"];
     let records: Vec<_> = (1..)
         .zip(bodies)
-        .map(|(row, body)| Made {
+        .map(|(row, body)| TestRecord {
             row,
             change: row,
             texts: [body.to_owned(), String::new(), String::new(), String::new()],
         })
         .collect();
     for analyzer in [Analyzer::Prose, Analyzer::Code] {
-        let segment = segment_of(folder.path(), analyzer, &records);
+        let segment = open_segment(folder.path(), analyzer, &records);
         for (query, row) in
             [("STRASSE", 1), ("lodz", 1), ("東京", 2), ("ﾀﾜｰ", 2), ("ไทย", 3), ("서울", 4)]
         {

@@ -7,17 +7,21 @@ mod csharp;
 mod dart;
 mod elixir;
 mod go;
+mod graphql;
 mod haskell;
 mod java;
 mod javascript;
 mod kotlin;
 mod lua;
 mod php;
+mod protobuf;
 mod python;
 mod ruby;
 mod rust;
 mod scala;
 mod swift;
+mod terraform;
+mod toml;
 mod zig;
 
 use std::ops::Range;
@@ -179,13 +183,14 @@ impl Grammar {
 
     /// Where a declaration begins after its attributes, which may be inside what it wraps.
     pub(super) fn head_start(&self, node: Node<'_>) -> usize {
-        const DEEPEST: usize = 4;
+        const DEEPEST: usize = 6;
         let mut start = node;
         for _ in 0..DEEPEST {
             let after = self.after_attributes(start).unwrap_or(start);
             let first = after.child(0);
             start = after;
-            if !first.is_some_and(|first| self.is_attribute(first)) {
+            let wraps = matches!(self.action(after), Action::Wrap);
+            if !wraps && !first.is_some_and(|first| self.is_attribute(first)) {
                 break;
             }
         }
@@ -336,6 +341,10 @@ fn table(language: Language) -> Option<&'static Table> {
         Language::Bash => &bash::TABLE,
         Language::Haskell => &haskell::TABLE,
         Language::Zig => &zig::TABLE,
+        Language::Toml => &toml::TABLE,
+        Language::Terraform => &terraform::TABLE,
+        Language::Protobuf => &protobuf::TABLE,
+        Language::GraphQl => &graphql::TABLE,
         _ => return None,
     })
 }

@@ -15,7 +15,7 @@ use isolith_protocol::{
 };
 use isolith_types::{Code, Failure, Hint};
 
-use self::table::{Header, Rows};
+use self::table::{Rows, TableHeader};
 use super::{TruthGraph, is_due, query_failed};
 use crate::deadline::Deadline;
 use crate::write::{Perform, Work, shorten};
@@ -45,7 +45,7 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
         let message = "the name of a label, a type or a property cannot be empty";
         return Err(query_failed(Failure::new(Code::BadInput, message)));
     }
-    let header = Header::read(&table.header, table.delimiter).map_err(query_failed)?;
+    let header = TableHeader::read(&table.header, table.delimiter).map_err(query_failed)?;
     let graph = TruthGraph::begin(work.db)?;
     let mut import = Import {
         graph: &graph,
@@ -72,7 +72,7 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
 
 struct Import<'a> {
     graph: &'a TruthGraph<'a>,
-    header: &'a Header,
+    header: &'a TableHeader,
     table: &'a GraphTable,
     rows: Rows<'a>,
     deadline: &'a Deadline,

@@ -2,7 +2,7 @@
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use isolith_graph::Value;
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, counted};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
 pub(super) const MAX_ROWS: u64 = 1 << 19;
@@ -22,9 +22,9 @@ pub(super) struct Column {
 }
 
 #[derive(Debug)]
-pub(super) struct Header(pub(super) Vec<Column>);
+pub(super) struct TableHeader(pub(super) Vec<Column>);
 
-impl Header {
+impl TableHeader {
     /// Parses the first line: column names, each optionally followed by a colon and a type
     /// (text by default).
     pub(super) fn read(line: &str, delimiter: u8) -> Result<Self, Failure> {
@@ -121,7 +121,7 @@ fn bad_header(message: String) -> Failure {
 
 /// Iterates over the rows in one block of a table.
 pub(super) struct Rows<'a> {
-    header: &'a Header,
+    header: &'a TableHeader,
     reader: Reader<&'a [u8]>,
     record: ByteRecord,
     length: u64,
@@ -134,7 +134,12 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Unless `is_last`, the block may end within a row, which is left for the next block.
-    pub(super) fn new(header: &'a Header, bytes: &'a [u8], delimiter: u8, is_last: bool) -> Self {
+    pub(super) fn new(
+        header: &'a TableHeader,
+        bytes: &'a [u8],
+        delimiter: u8,
+        is_last: bool,
+    ) -> Self {
         Self {
             header,
             reader: reader(bytes, delimiter),
@@ -166,7 +171,7 @@ impl<'a> Rows<'a> {
     fn cells(&self) -> Result<Vec<Value>, String> {
         let (found, named) = (self.record.len(), self.header.0.len());
         if found != named {
-            return Err(format!("expected {named} cells, found {found}"));
+            return Err(format!("expected {}, found {found}", counted(named, "cell")));
         }
         let mut cells = Vec::with_capacity(named);
         for (column, cell) in self.header.0.iter().zip(&self.record) {
@@ -182,7 +187,7 @@ impl<'a> Rows<'a> {
 /// If the header is invalid.
 #[cfg(feature = "fuzzing")]
 pub fn read_cells(header: &str, bytes: &[u8], cut: usize) -> Result<Vec<String>, Failure> {
-    let header = Header::read(header, b',')?;
+    let header = TableHeader::read(header, b',')?;
     let mut cells = Vec::new();
     let mut first = Rows::new(&header, &bytes[..cut.min(bytes.len())], b',', false);
     cells.extend(std::iter::from_fn(|| first.next()).map(|row| format!("{row:?}")));
@@ -202,8 +207,8 @@ fn reader(bytes: &[u8], delimiter: u8) -> Reader<&[u8]> {
 mod tests {
     use super::*;
 
-    fn header(line: &str) -> Header {
-        Header::read(line, b',').unwrap()
+    fn header(line: &str) -> TableHeader {
+        TableHeader::read(line, b',').unwrap()
     }
 
     /// All rows or their errors, and the number of bytes consumed.
@@ -216,7 +221,7 @@ mod tests {
 
     #[test]
     fn columns_have_names_and_types() {
-        let Header(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
+        let TableHeader(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let expected = [
             column("id", ColumnType::Integer),
@@ -237,7 +242,7 @@ mod tests {
             ("a:int,a", "duplicate column \"a\""),
             ("a:date", "\"date\" in \"a:date\" is not a column type"),
         ] {
-            assert_eq!(Header::read(line, b',').unwrap_err().message, expected);
+            assert_eq!(TableHeader::read(line, b',').unwrap_err().message, expected);
         }
         let missing = header("a,b").position("c").unwrap_err();
         assert_eq!(missing.message, "no column \"c\"; the table has a, b");

@@ -5,7 +5,7 @@ use isolith_protocol::{
     CODE_COLLECTION, ClearFiles, CollectionState, Done, FileMoved, FilesCleared, FilesNoted,
     FilesPut, FilesRemoved, MoveFile, NoteGitFacts, PutFiles, RemoveFiles, StoreError, TouchFiles,
 };
-use isolith_types::{FileVersion, ParsedFile};
+use isolith_types::{FileVersion, ParsedFile, counted};
 use rusqlite::{OptionalExtension, params};
 
 use super::super::change::Changes;
@@ -87,7 +87,8 @@ pub(in crate::write) fn put_files(
     let mut files = decode(files)?;
     check_files(&files)?;
     if !ages.is_empty() && ages.len() != files.len() {
-        let reason = format!("{} files, but {} ages", files.len(), ages.len());
+        let reason =
+            format!("{}, but {}", counted(files.len(), "file"), counted(ages.len(), "age"));
         return Err(StoreError::Invalid(reason));
     }
     files.iter_mut().zip(ages).for_each(|(file, age)| file.version.modified = *age);
@@ -305,9 +306,10 @@ impl Vectors<'_> {
         }
         if self.bytes.len() != count * width {
             return Err(StoreError::Invalid(format!(
-                "{count} vectors of dimension {} take {} bytes, not {}",
-                self.dimension,
+                "expected {} bytes ({} of dimension {}), found {}",
                 count * width,
+                counted(count, "vector"),
+                self.dimension,
                 self.bytes.len()
             )));
         }
@@ -334,7 +336,7 @@ fn decode(files: &[u8]) -> Result<Vec<ParsedFile>, StoreError> {
     let bad = |reason: String| StoreError::Invalid(format!("the files cannot be read: {reason}"));
     match postcard::take_from_bytes(files) {
         Ok((files, [])) => Ok(files),
-        Ok((_, rest)) => Err(bad(format!("{} bytes are left over", rest.len()))),
+        Ok((_, rest)) => Err(bad(format!("{} left over", counted(rest.len(), "byte")))),
         Err(error) => Err(bad(error.to_string())),
     }
 }

@@ -6,7 +6,7 @@ use std::mem;
 
 use isolith_graph::Value;
 use isolith_protocol::{Done, LinkFiles, StoreError};
-use isolith_resolve::{Key, changed_keys, module_keys};
+use isolith_resolve::{LookupKey, changed_keys, module_keys};
 use isolith_types::{Definition, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -53,7 +53,7 @@ pub(super) struct CodeGraph<'a> {
     /// Whether any file was resolved so far.
     has_looked: bool,
     /// Keys that other files may have looked up and whose result has changed, by root.
-    changed: HashMap<u64, BTreeSet<Key>>,
+    changed: HashMap<u64, BTreeSet<LookupKey>>,
 }
 
 impl<'a> CodeGraph<'a> {
@@ -248,7 +248,7 @@ impl Perform for LinkFiles {
 }
 
 /// Marks the files of a root that looked up any of these keys.
-fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<Key>) -> rusqlite::Result<()> {
+fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<LookupKey>) -> rusqlite::Result<()> {
     let mut looked = db.prepare_cached("SELECT file, keys FROM code_lookup")?;
     let mut mark = db.prepare_cached(
         "UPDATE code_graph SET due = 1 WHERE file = ?1 AND due = 0 \

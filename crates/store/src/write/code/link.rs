@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use isolith_graph::Value;
 use isolith_protocol::{Done, FilesLinked, StoreError};
-use isolith_resolve::{Key, Resolution, resolve};
+use isolith_resolve::{LookupKey, Resolution, resolve};
 use isolith_types::{Certainty, FileGraph, Reference};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -107,7 +107,7 @@ fn write(
 }
 
 /// Records what a file looked up, and that it is no longer due.
-fn note(db: &Connection, file: u64, keys: &[Key]) -> rusqlite::Result<()> {
+fn note(db: &Connection, file: u64, keys: &[LookupKey]) -> rusqlite::Result<()> {
     let keys: Vec<u8> = keys.iter().flat_map(|key| key.0.to_le_bytes()).collect();
     db.prepare_cached("INSERT OR REPLACE INTO code_lookup (file, keys) VALUES (?1, ?2)")?
         .execute(params![file, keys])?;
@@ -116,9 +116,9 @@ fn note(db: &Connection, file: u64, keys: &[Key]) -> rusqlite::Result<()> {
 }
 
 /// Decodes recorded keys.
-pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = Key> {
+pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = LookupKey> {
     let (keys, _) = bytes.as_chunks();
-    keys.iter().map(|key| Key(u32::from_le_bytes(*key)))
+    keys.iter().map(|key| LookupKey(u32::from_le_bytes(*key)))
 }
 
 /// The definitions and imports of a file, if stored.

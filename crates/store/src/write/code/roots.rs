@@ -2,7 +2,7 @@ use isolith_protocol::{
     AddRoot, CODE_COLLECTION, CodeModelSet, CollectionDeleted, CollectionState, Done, FinishIndex,
     RemoveRoot, RootAdded, SetCodeModel, StoreError,
 };
-use isolith_types::{CollectionKind, CollectionSpec, Metric};
+use isolith_types::{CollectionKind, CollectionSpec, Metric, counted};
 use rusqlite::params;
 
 use super::super::{Perform, Work, collections};
@@ -71,7 +71,7 @@ pub(in crate::write) fn add_root(
 pub(in crate::write) fn remove_root(work: Work<'_>, root: u64) -> Result<Done<()>, StoreError> {
     let state = root_state(work.db, root)?.ok_or(StoreError::NoRoot { root })?;
     if state.files > 0 {
-        let reason = format!("root {:?} still has {} files", state.path, state.files);
+        let reason = format!("root {:?} still has {}", state.path, counted(state.files, "file"));
         return Err(StoreError::Invalid(reason));
     }
     work.db

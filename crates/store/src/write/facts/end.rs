@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::super::Work;
 use super::{attribution, entities, state};
-use crate::facts::names::{self, Name};
+use crate::facts::names::{self, FactName};
 use crate::facts::validity::Validity;
 use crate::facts::{id_of, number_of};
 use crate::read::facts::{StoredFact, entity_number, predicate_number, stored_fact, stored_facts};
@@ -22,7 +22,7 @@ pub(super) fn invalidate(
 
 /// Ends a fact and replaces it with another.
 pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSuperseded, StoreError> {
-    let object = Name::of_entity("object", &change.object)?;
+    let object = FactName::of_entity("object", &change.object)?;
     let object_type = names::type_of(change.object_type.as_deref())?;
     let attribution = attribution(change.confidence, &change.provenance)?;
     let at = change.at.unwrap_or(Moment::instant(work.now));
@@ -94,15 +94,15 @@ fn find_said(
     object: Option<&str>,
     at: Moment,
 ) -> Result<StoredFact, StoreError> {
-    let subject = Name::of_entity("subject", subject)?;
-    let predicate = Name::of_predicate(predicate)?;
-    let object = object.map(|object| Name::of_entity("object", object)).transpose()?;
+    let subject = FactName::of_entity("subject", subject)?;
+    let predicate = FactName::of_predicate(predicate)?;
+    let object = object.map(|object| FactName::of_entity("object", object)).transpose()?;
     let missing = || {
         let object = object.as_ref().map_or("…", |object| object.written.as_str());
         let what = format!("\"{} {} {object}\"", subject.written, predicate.written);
         StoreError::NoFact { what: format!("{what} that has not ended") }
     };
-    let number = |name: &Name| entity_number(work.db, &name.folded)?.ok_or_else(missing);
+    let number = |name: &FactName| entity_number(work.db, &name.folded)?.ok_or_else(missing);
     let of = object.as_ref().map(number).transpose()?;
     let statement = predicate_number(work.db, &predicate.folded)?.ok_or_else(missing)?;
     let there = stored_facts(work.db, number(&subject)?, statement, of)?;

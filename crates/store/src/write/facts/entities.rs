@@ -3,7 +3,7 @@ use isolith_types::EntityPatch;
 use rusqlite::params;
 
 use super::super::Work;
-use crate::facts::names::{self, Name};
+use crate::facts::names::{self, FactName};
 use crate::read::facts::{entity_number, predicate_number, require_entity};
 use crate::sqlite::During;
 
@@ -13,7 +13,7 @@ const MAX_ALIASES: i64 = 100;
 /// The id of an entity, and whether it was created. Sets the type if it was unknown.
 pub(super) fn find_or_make(
     work: Work<'_>,
-    name: &Name,
+    name: &FactName,
     of_type: Option<&str>,
 ) -> Result<(i64, bool), StoreError> {
     if let Some(number) = entity_number(work.db, &name.folded)? {
@@ -38,7 +38,7 @@ pub(super) fn find_or_make(
 }
 
 /// The id of a predicate, created if necessary.
-pub(super) fn predicate(work: Work<'_>, name: &Name) -> Result<i64, StoreError> {
+pub(super) fn predicate(work: Work<'_>, name: &FactName) -> Result<i64, StoreError> {
     if let Some(number) = predicate_number(work.db, &name.folded)? {
         return Ok(number);
     }
@@ -53,7 +53,7 @@ pub(super) fn describe(
     work: Work<'_>,
     patch: &EntityPatch,
 ) -> Result<(i64, EntityDescribed), StoreError> {
-    let name = Name::of_entity("name", &patch.name)?;
+    let name = FactName::of_entity("name", &patch.name)?;
     let of_type = names::type_of(patch.r#type.as_deref())?;
     let (entity, created) = find_or_make(work, &name, None)?;
     let mut reply = EntityDescribed { created, ..EntityDescribed::default() };
@@ -61,13 +61,13 @@ pub(super) fn describe(
         reply.updated += set_type(work, entity, of_type)?;
     }
     for alias in &patch.remove_aliases {
-        match remove_alias(work, entity, &Name::of_entity("alias", alias)?)? {
+        match remove_alias(work, entity, &FactName::of_entity("alias", alias)?)? {
             0 => reply.missing += 1,
             gone => reply.updated += gone,
         }
     }
     for alias in &patch.add_aliases {
-        reply.updated += add_alias(work, entity, &Name::of_entity("alias", alias)?)?;
+        reply.updated += add_alias(work, entity, &FactName::of_entity("alias", alias)?)?;
     }
     reply.entity = Some(require_entity(work.db, entity)?);
     Ok((entity, reply))
@@ -82,7 +82,7 @@ fn set_type(work: Work<'_>, entity: i64, of_type: Option<&str>) -> Result<u64, S
     set().during(work.db, "note an entity's type").map(|changed| changed as u64)
 }
 
-fn remove_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {
+fn remove_alias(work: Work<'_>, entity: i64, alias: &FactName) -> Result<u64, StoreError> {
     let remove = || {
         work.db
             .prepare_cached("DELETE FROM alias WHERE entity = ?1 AND folded = ?2")?
@@ -91,7 +91,7 @@ fn remove_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreE
     remove().during(work.db, "remove an alias").map(|gone| gone as u64)
 }
 
-fn add_alias(work: Work<'_>, entity: i64, alias: &Name) -> Result<u64, StoreError> {
+fn add_alias(work: Work<'_>, entity: i64, alias: &FactName) -> Result<u64, StoreError> {
     match entity_number(work.db, &alias.folded)? {
         Some(number) if number == entity => return Ok(0),
         Some(number) => {

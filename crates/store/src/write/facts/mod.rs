@@ -11,7 +11,7 @@ use isolith_protocol::{
 use isolith_types::{AddedFact, NewFact, Provenance};
 
 use super::{Perform, Work};
-use crate::facts::names::{self, Name};
+use crate::facts::names::{self, FactName};
 use crate::facts::number_of;
 use crate::facts::validity::Validity;
 use crate::graph::{TruthGraph, query_failed};
@@ -75,9 +75,9 @@ fn sync_facts<'a>(
 
 /// Adds a fact, or returns the existing one with the same statement.
 fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
-    let subject = Name::of_entity("subject", &fact.subject)?;
-    let predicate = Name::of_predicate(&fact.predicate)?;
-    let object = Name::of_entity("object", &fact.object)?;
+    let subject = FactName::of_entity("subject", &fact.subject)?;
+    let predicate = FactName::of_predicate(&fact.predicate)?;
+    let object = FactName::of_entity("object", &fact.object)?;
     let validity = Validity::new(fact.valid_from, fact.valid_to)?;
     let attribution = attribution(fact.confidence, &fact.provenance)?;
     let subject_type = names::type_of(fact.subject_type.as_deref())?;

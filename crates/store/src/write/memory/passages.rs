@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use isolith_protocol::{DrawerVectors, StoreError};
-use isolith_types::Metric;
+use isolith_types::{Metric, counted};
 use rusqlite::{CachedStatement, params};
 
 use super::super::change::Changes;
@@ -32,9 +32,9 @@ impl<'a> Cut<'a> {
         }
         if vectors.len() != passages.len() * width {
             return Err(StoreError::Invalid(format!(
-                "{} vectors take {} bytes, not {}",
-                passages.len(),
+                "expected {} bytes ({}), found {}",
                 passages.len() * width,
+                counted(passages.len(), "vector"),
                 vectors.len()
             )));
         }

@@ -1,0 +1,207 @@
+//! The role that reads files to import, and the history of git repositories.
+
+mod operations;
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_history::{History, Repository, last_changes};
+use isolith_intake::records::{Batches, IntakeError, Layout, OnError, Rules, validate};
+use isolith_intake::transcript::{self, Transcript, TranscriptError, TranscriptOptions};
+use isolith_protocol::Records;
+use isolith_types::{Code, Failure, Hint};
+use serde::{Deserialize, Serialize};
+
+use isolith_fault as fault;
+use operations::Perform;
+pub use operations::{
+    BatchStart, IntakeJob, IntakeOperation, IntakeReply, ReadHistory, ReadRecords, ReadTranscript,
+    RecordBatch, TranscriptBatch, ValidateRecords,
+};
+
+/// Reads one file of records or conversations, or the history of one repository, and has access
+/// to nothing else. Each job brings the file as a descriptor.
+pub struct Intake {
+    source: IntakeSettings,
+    token: InWorker,
+    /// The records, open where the last batch ended.
+    batches: Option<Batches<Arc<File>>>,
+    /// The conversations, open where the last batch ended.
+    transcript: Option<(TranscriptOptions, Transcript<Arc<File>>)>,
+}
+
+/// What the worker may read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IntakeSettings {
+    /// A file of records or conversations. The path is only used in error messages.
+    File(PathBuf),
+    /// The folders of a git repository, without its work tree.
+    Repository(Repository),
+}
+
+impl Role for Intake {
+    const NAME: &'static str = "intake";
+    type Settings = IntakeSettings;
+    type Request = IntakeJob;
+    type Reply = Result<IntakeReply, Failure>;
+
+    fn warm_up(settings: IntakeSettings, token: InWorker) -> Result<Self, Refusal> {
+        Ok(Self { source: settings, token, batches: None, transcript: None })
+    }
+
+    fn handle(&mut self, job: IntakeJob, context: &Context<'_>) -> Self::Reply {
+        job.perform(self, context)
+    }
+
+    fn kind(job: &IntakeJob) -> &'static str {
+        job.name()
+    }
+
+    fn sandbox(settings: &IntakeSettings) -> Sandbox {
+        match settings {
+            IntakeSettings::File(_) => Sandbox::sealed(),
+            IntakeSettings::Repository(Repository { git_dir, common_dir, .. }) => {
+                Sandbox::read_only([git_dir.clone(), common_dir.clone()])
+            }
+        }
+    }
+}
+
+impl Perform for ValidateRecords {
+    fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<Layout, Failure> {
+        fault::point("intake.validate", context);
+        let Self { dimension, metric, skip_bad_rows, .. } = self;
+        let on_error = if skip_bad_rows { OnError::Skip } else { OnError::Stop };
+        let file = intake.open(context)?;
+        let mut report = |done, total| {
+            context.progress(done, Some(total), "checking");
+            if context.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        validate(&file, &Rules { dimension, metric, on_error }, &mut report)
+            .map_err(|error| intake.fail(&error))
+    }
+}
+
+impl Perform for ReadRecords {
+    fn perform(
+        self,
+        intake: &mut Intake,
+        context: &Context<'_>,
+    ) -> Result<Option<RecordBatch>, Failure> {
+        fault::point("intake.batch", context);
+        let Self { layout, start, rows, bytes } = self;
+        let dimension = layout.dimension.unwrap_or(0);
+        let mut batches = intake.batches_at(*layout, start, context)?;
+        let batch = batches.next(u64::from(rows), bytes as usize);
+        let Some(batch) = batch.map_err(|error| intake.fail(&error))? else { return Ok(None) };
+        intake.batches = Some(batches);
+        let vectors: Vec<u8> = batch.vectors.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let records = Records {
+            ids: batch.ids,
+            documents: batch.documents,
+            metadatas: batch.metadatas,
+            dimension,
+            vectors: vectors.into(),
+        };
+        Ok(Some(RecordBatch { records, rows_covered: batch.rows_covered, next: batch.next }))
+    }
+}
+
+impl Perform for ReadTranscript {
+    fn perform(
+        self,
+        intake: &mut Intake,
+        context: &Context<'_>,
+    ) -> Result<TranscriptBatch, Failure> {
+        fault::point("intake.turns", context);
+        let Self { options, cursor, rows, bytes, .. } = self;
+        let file = Arc::new(intake.open(context)?);
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        let open = intake.transcript.take_if(|(used, transcript)| {
+            Some(transcript.cursor()) == cursor.as_deref() && *used == *options
+        });
+        let fail = |error: TranscriptError| intake.fail_with(error.code(), &error, error.hint());
+        let mut transcript = match (open, cursor) {
+            (Some((_, transcript)), _) => transcript,
+            (None, Some(cursor)) => {
+                Transcript::resume(file, (*options).clone(), *cursor).map_err(fail)?
+            }
+            (None, None) => Transcript::open(file, (*options).clone()).map_err(fail)?,
+        };
+        let batch = transcript.next(rows as usize, bytes as usize).map_err(fail)?;
+        let next = transcript.cursor().clone();
+        intake.transcript = Some((*options, transcript));
+        let transcript::Batch { drawers, rows, problems, skipped } = batch.unwrap_or_default();
+        Ok(TranscriptBatch { drawers, rows, problems, skipped, next, size })
+    }
+}
+
+impl Perform for ReadHistory {
+    fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<History, Failure> {
+        fault::point("intake.history", context);
+        let IntakeSettings::Repository(repository) = &intake.source else {
+            return Err(wrong_source());
+        };
+        let cancelled = || context.cancelled();
+        last_changes(repository, &self.below, self.budget, &cancelled, intake.token)
+            .map_err(|error| Failure::from(&error))
+    }
+}
+
+impl Intake {
+    fn path(&self) -> Result<&Path, Failure> {
+        match &self.source {
+            IntakeSettings::File(path) => Ok(path),
+            IntakeSettings::Repository(_) => Err(wrong_source()),
+        }
+    }
+
+    /// Continues after the last batch if `start` is there; otherwise opens the file again.
+    fn batches_at(
+        &mut self,
+        layout: Layout,
+        start: BatchStart,
+        context: &Context<'_>,
+    ) -> Result<Batches<Arc<File>>, Failure> {
+        let open = self.batches.take_if(|batches| start == BatchStart::At(batches.cursor()));
+        if let Some(batches) = open {
+            return Ok(batches);
+        }
+        let file = Arc::new(self.open(context)?);
+        match start {
+            BatchStart::At(cursor) => Batches::open(file, layout, cursor),
+            BatchStart::AfterRows(rows) => Batches::open_after(file, layout, rows),
+        }
+        .map_err(|error| self.fail(&error))
+    }
+
+    /// The file that came with the job.
+    fn open(&self, context: &Context<'_>) -> Result<File, Failure> {
+        let path = self.path()?.display();
+        let fail = |problem: &dyn std::fmt::Display| {
+            Failure::new(Code::Failed, format!("cannot read {path}: {problem}"))
+        };
+        let [file] = context.descriptors() else {
+            return Err(fail(&"the job has no file descriptor"));
+        };
+        Ok(file.try_clone().map_err(|error| fail(&error))?.into())
+    }
+
+    fn fail(&self, error: &IntakeError) -> Failure {
+        self.fail_with(error.code(), error, error.hint())
+    }
+
+    fn fail_with(&self, code: Code, error: &dyn std::fmt::Display, hint: Hint) -> Failure {
+        match self.path() {
+            Ok(path) => Failure::new(code, format!("{}: {error}", path.display())).with_hint(hint),
+            Err(failure) => failure,
+        }
+    }
+}
+
+fn wrong_source() -> Failure {
+    Failure::new(Code::Failed, "this worker was started for another kind of source")
+}

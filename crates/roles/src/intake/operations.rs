@@ -1,0 +1,184 @@
+//! The operations of the intake role, and their replies.
+
+use std::time::Duration;
+
+use isolate::Context;
+use isolith_history::History;
+use isolith_intake::records::{Cursor, Layout};
+use isolith_intake::transcript::{Problem, TranscriptCursor, TranscriptOptions};
+use isolith_protocol::Records;
+use isolith_types::{Failure, Metric, NewDrawer};
+use serde::{Deserialize, Serialize};
+
+use super::Intake;
+
+/// Validates all rows of a file of records.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ValidateRecords {
+    /// Identifies the file and its version, so that a file that crashes workers is quarantined.
+    pub input: String,
+    /// The expected dimension; by default that of the first vector.
+    pub dimension: Option<u32>,
+    /// The distance metric, which decides which vectors are valid.
+    pub metric: Metric,
+    /// Whether to skip invalid rows instead of rejecting the file.
+    pub skip_bad_rows: bool,
+}
+
+/// Reads the next records of a validated file. The reply is `None` after the last row.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRecords {
+    /// The reply to [`ValidateRecords`].
+    pub layout: Box<Layout>,
+    /// Where to start.
+    pub start: BatchStart,
+    /// Maximum number of rows.
+    pub rows: u32,
+    /// Approximate maximum size in bytes.
+    pub bytes: u32,
+}
+
+/// Where a batch of records starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BatchStart {
+    /// After this many rows.
+    AfterRows(u64),
+    /// At the end of another batch.
+    At(Cursor),
+}
+
+/// A batch of records.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RecordBatch {
+    /// The valid records.
+    pub records: Records,
+    /// Number of rows of the file that were read, including skipped ones.
+    pub rows_covered: u64,
+    /// Where the next batch starts.
+    pub next: Cursor,
+}
+
+/// Reads the next turns of conversations, or the next drawers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadTranscript {
+    /// Identifies the file and its version.
+    pub input: String,
+    /// How to read the file, and where its drawers go.
+    pub options: Box<TranscriptOptions>,
+    /// Where to continue; by default at the start.
+    pub cursor: Option<Box<TranscriptCursor>>,
+    /// Maximum number of drawers and problems.
+    pub rows: u32,
+    /// Approximate maximum size in bytes.
+    pub bytes: u32,
+}
+
+/// Consecutive turns of conversations.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TranscriptBatch {
+    /// The turns, as drawers; may be empty.
+    pub drawers: Vec<NewDrawer>,
+    /// The row of each drawer in the file.
+    pub rows: Vec<u64>,
+    /// Items that could not be used.
+    pub problems: Vec<Problem>,
+    /// Number of skipped items without user text.
+    pub skipped: u64,
+    /// Where the next batch starts, or the end.
+    pub next: TranscriptCursor,
+    /// Size of the file in bytes.
+    pub size: u64,
+}
+
+/// Reads who last changed each file of a repository.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadHistory {
+    /// Identifies the repository and its state.
+    pub input: String,
+    /// The folder to read, as returned by [`Repository::below`](isolith_history::Repository::below).
+    pub below: String,
+    /// Time limit, after which the reply is what was found so far.
+    pub budget: Duration,
+}
+
+/// An operation of the intake role.
+pub trait IntakeOperation: Into<IntakeJob> {
+    /// The type of its reply.
+    type Reply;
+
+    /// Its name in reports.
+    const NAME: &'static str;
+
+    /// Extracts its reply; `None` if `reply` belongs to another operation.
+    fn reply_from(reply: IntakeReply) -> Option<Self::Reply>;
+}
+
+/// Performs an operation in the worker.
+pub(super) trait Perform: IntakeOperation {
+    fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<Self::Reply, Failure>;
+}
+
+macro_rules! intake_operations {
+    ($($operation:ident($name:literal) => $reply:ty,)*) => {
+        /// Any operation of the intake role.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "each variant is documented at its operation")]
+        pub enum IntakeJob {
+            $($operation($operation),)*
+        }
+
+        /// The reply of any operation of the intake role.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "each variant is documented at its operation")]
+        pub enum IntakeReply {
+            $($operation($reply),)*
+        }
+
+        impl IntakeJob {
+            pub(super) fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$operation(_) => $operation::NAME,)*
+                }
+            }
+
+            pub(super) fn perform(
+                self,
+                intake: &mut Intake,
+                context: &Context<'_>,
+            ) -> Result<IntakeReply, Failure> {
+                match self {
+                    $(Self::$operation(operation) => {
+                        operation.perform(intake, context).map(IntakeReply::$operation)
+                    })*
+                }
+            }
+        }
+
+        $(
+            impl From<$operation> for IntakeJob {
+                fn from(operation: $operation) -> Self {
+                    Self::$operation(operation)
+                }
+            }
+
+            impl IntakeOperation for $operation {
+                type Reply = $reply;
+                const NAME: &'static str = $name;
+
+                fn reply_from(reply: IntakeReply) -> Option<Self::Reply> {
+                    match reply {
+                        IntakeReply::$operation(reply) => Some(reply),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+intake_operations! {
+    ValidateRecords("validate") => Layout,
+    ReadRecords("batch") => Option<RecordBatch>,
+    ReadTranscript("turns") => TranscriptBatch,
+    ReadHistory("history") => History,
+}
