@@ -25,6 +25,7 @@ impl Files {
             folders: false,
             except: Vec::new(),
             languages: Vec::new(),
+            repository: None,
         };
         let root = Folder::resolve(code)?;
         let mut walker = Walker::begin(root, what, &[], None, InWorker::in_process())?;

@@ -117,7 +117,7 @@ impl IndexRun {
         };
         let spec = code_spec(DIMENSION as u32, model_name());
         let path = code.to_string_lossy().into_owned();
-        let added = run.write(AddRoot { path, spec })?;
+        let added = run.write(AddRoot { path, spec, worktree: None })?;
         run.root = added.root.id;
         Ok(run)
     }

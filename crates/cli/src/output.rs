@@ -1,9 +1,10 @@
 //! Output: results to standard output, everything else to standard error.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::path::Path;
 use std::sync::Mutex;
 
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Degraded, Failure, Hint, quoted};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -21,6 +22,8 @@ pub(crate) struct Output {
     json: bool,
     quiet: bool,
     verbose: u8,
+    /// `--store` as it was typed, to be repeated in commands that hints name.
+    store: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -30,7 +33,31 @@ struct ErrorDocument<'a> {
 
 impl Output {
     pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Self {
-        Self { json, quiet, verbose }
+        Self { json, quiet, verbose, store: None }
+    }
+
+    /// Repeats `--store` in the commands that hints name.
+    pub(crate) fn with_store(self, store: Option<&Path>) -> Self {
+        let named = |store: &Path| &*format!("--store {}", quoted(&store.to_string_lossy())).leak();
+        Self { store: store.map(named), ..self }
+    }
+
+    /// What to do about something, in the words of the terminal.
+    pub(crate) fn hint(&self, hint: &Hint) -> String {
+        let words = hint.for_terminal();
+        self.store.map_or_else(|| words.clone(), |store| repeat_store(&words, store))
+    }
+
+    /// Why an answer is incomplete, in the words of the terminal.
+    pub(crate) fn degraded(&self, degraded: &Degraded) -> String {
+        let words = degraded.worded(Hint::for_terminal);
+        self.store.map_or_else(|| words.clone(), |store| repeat_store(&words, store))
+    }
+
+    /// The failure as it is shown, with hints that name the store.
+    pub(crate) fn failure(&self, failure: &Failure) -> Failure {
+        let hint = failure.hint.as_ref().map(|hint| Hint::Text(self.hint(hint)));
+        Failure { hint, ..failure.clone() }
     }
 
     /// Output for a command line that could not be parsed but asked for JSON.
@@ -150,7 +177,7 @@ impl Output {
     pub(crate) fn complain(&self, failure: &Failure) {
         terminal::tell(&format!("isolith: {}", failure.message));
         if let Some(hint) = &failure.hint {
-            terminal::tell(&format!("  {}", hint.for_terminal()));
+            terminal::tell(&format!("  {}", self.hint(hint)));
         }
     }
 
@@ -159,9 +186,26 @@ impl Output {
         self.complain(failure);
         if self.json {
             // If this fails too, there is still the exit code.
-            let _ = self.result(&ErrorDocument { error: failure }, "");
+            let _ = self.result(&ErrorDocument { error: &self.failure(failure) }, "");
         }
     }
+}
+
+/// Adds the store to commands in backticks that do not name one.
+fn repeat_store(words: &str, store: &str) -> String {
+    let mut text = String::new();
+    for (at, part) in words.split('`').enumerate() {
+        if at > 0 {
+            text.push('`');
+        }
+        text.push_str(part);
+        // Every second part is within backticks.
+        if at % 2 == 1 && part.starts_with("isolith ") && !part.contains("--store") {
+            text.push(' ');
+            text.push_str(store);
+        }
+    }
+    text
 }
 
 /// Standard output for a result that is written in parts. It remembers whether its reader
@@ -262,5 +306,31 @@ impl Paint {
 
     fn styled(&self, text: &str, code: &str) -> String {
         if self.coloured { terminal::style(text, code) } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_repeat_the_store_that_was_given() {
+        let output = Output::json().with_store(Some(Path::new("my store")));
+        let folder = "/a b".to_owned();
+        let table = [
+            (Hint::RepairStore, "run `isolith doctor --repair --store 'my store'`"),
+            (
+                Hint::ResumeIndexing { folder },
+                "`isolith index '/a b' --store 'my store'` resumes it",
+            ),
+            (Hint::AllowFolder, "start the server with --allow DIR to add a folder"),
+            ("free some space".into(), "free some space"),
+        ];
+        for (hint, expected) in table {
+            assert_eq!(output.hint(&hint), expected);
+        }
+        let adopt = Hint::AdoptStore { store: "/s".to_owned(), project: None };
+        assert_eq!(output.hint(&adopt), adopt.for_terminal());
+        assert_eq!(Output::json().hint(&Hint::RepairStore), Hint::RepairStore.for_terminal());
     }
 }

@@ -132,7 +132,7 @@ fn roots_that_only_the_store_knows_are_neither_indexed_nor_shown() {
     let other = private.to_str().unwrap();
     project.json(&["index", other, "--store", store.to_str().unwrap()]);
     // It is listed in the store, as in a store that somebody else made.
-    assert!(project.search(&[SECRET]).to_string().contains("diary.rs"));
+    assert!(project.search(&[SECRET, "--all-roots"]).to_string().contains("diary.rs"));
 
     let mut agent = agent_of(&project);
     let ask = json!({ "query": SECRET, "limit": 20 });

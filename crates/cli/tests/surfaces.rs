@@ -90,6 +90,7 @@ const OPERATIONS: &[(&str, Offer, Offer)] = &[
     ("forget_poison", By("doctor"), By("repair")),
     ("tidy", Not(UPKEEP), Not(UPKEEP)),
     ("recount", By("doctor"), By("repair")),
+    ("copy_files", By("index"), By("index_project")),
 ];
 
 #[test]

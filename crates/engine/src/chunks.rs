@@ -7,7 +7,7 @@ use isolith_types::{ChunkKind, Code, Failure};
 use serde::Serialize;
 
 use crate::code::{is_fresh, nothing_indexed};
-use crate::index::Root;
+use crate::index::root_around;
 use crate::open::Engine;
 
 /// A file in the index.
@@ -47,7 +47,7 @@ impl Engine {
     /// # Errors
     /// `not_found` if the file is not in the index; any error of a read.
     pub async fn indexed_file(&self, file: &Path) -> Result<IndexedFile, Failure> {
-        let roots = self.roots().await?;
+        let roots = self.root_folders().await?;
         if roots.is_empty() {
             return Err(nothing_indexed());
         }
@@ -57,11 +57,9 @@ impl Engine {
                 "it may be ignored, too large or no text; or name a file that a search found",
             )
         };
-        let inner = |root: Root| {
-            let path = file.strip_prefix(&root.folder).ok()?.to_str()?.to_owned();
-            Some((root, path))
-        };
-        let (root, path) = roots.into_iter().find_map(inner).ok_or_else(unknown)?;
+        let root = root_around(&roots, file).ok_or_else(unknown)?;
+        let path = file.strip_prefix(&root.folder).ok().and_then(Path::to_str);
+        let path = path.ok_or_else(unknown)?.to_owned();
         let found = self.ask(GetChunks { root: root.id, path }).await?;
         let (state, chunks) = found.ok_or_else(unknown)?;
         let folder = self.open_root(&root.folder);

@@ -7,18 +7,15 @@ use std::time::{Duration, Instant};
 use isolate::{Bulk, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::DIMENSION;
 use isolith_folder::Folder;
-use isolith_protocol::{
-    CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, RootPlace, SearchCode,
-};
+use isolith_protocol::{CODE_COLLECTION, CodeFound, CodeScope, FoundChunk, FoundPlace, SearchCode};
 use isolith_roles::{FileToParse, ParseJob, Parser, ParserSettings};
 use isolith_search::{CodeWeights, SearchMode};
-use isolith_source::Language;
 use isolith_source::walk::{modified, read, read_file};
 use isolith_types::{ChunkKind, Code, Degraded, Failure, FileVersion, Hint, ParsedFile};
 use serde::Serialize;
 
 use crate::failure::of_call;
-use crate::index::Root;
+use crate::index::{RootFolder, root_around};
 use crate::open::{Engine, pool_settings};
 use crate::opened::OpenFile;
 use crate::search::Answered;
@@ -56,7 +53,8 @@ impl CodeSearch {
 pub struct CodeFilter {
     /// Languages, by any of their names.
     pub languages: Vec<String>,
-    /// Patterns for the path relative to its root.
+    /// Patterns for the path relative to its root. Those that begin with `/`, `.` or `..` are
+    /// paths on the disk.
     pub paths: Vec<String>,
     /// Kinds of chunks.
     pub kinds: Vec<ChunkKind>,
@@ -66,8 +64,12 @@ pub struct CodeFilter {
     pub tests: Option<bool>,
     /// Only files changed since, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// Only files below these folders.
+    /// Only these roots.
     pub roots: Vec<PathBuf>,
+    /// All roots, not only the one that the question is asked in.
+    pub all_roots: bool,
+    /// The folder that patterns beginning with `.` or `..` are relative to.
+    pub base: Option<PathBuf>,
 }
 
 /// The result of a code search.
@@ -128,20 +130,15 @@ impl Engine {
     /// `not_found` if nothing is indexed, `bad_input` for an invalid filter; any error of a
     /// read.
     pub async fn search_code(&self, search: &CodeSearch) -> Result<CodeHits, Failure> {
-        let started = Instant::now();
-        let known = match search.filter.roots.is_empty() {
-            true => Vec::new(),
-            false => self.roots().await?,
-        };
         let query = SearchCode {
             text: search.text.clone(),
             vector: None,
             mode: search.mode,
             limit: search.limit,
-            filter: by_number(&search.filter, &known)?,
+            filter: CodeScope::default(),
             weights: search.weights.clone(),
         };
-        self.find_code(query, started).await
+        self.find_code(query, &search.filter, Instant::now()).await
     }
 
     /// Finds code similar to that at a line of a file. The file need not be indexed.
@@ -175,38 +172,46 @@ impl Engine {
         limit: u32,
     ) -> Result<CodeHits, Failure> {
         let started = Instant::now();
-        let roots = self.roots().await?;
+        let roots = self.root_folders().await?;
         if roots.is_empty() {
             return Err(nothing_indexed());
         }
         let example = self.example(file, line, &roots).await?;
-        let mut filter = by_number(&filter, &roots)?;
-        filter.except = example.place;
         let query = SearchCode {
             text: String::new(),
             vector: Some(example.vector),
             mode: SearchMode::Vector,
             limit,
-            filter,
+            filter: CodeScope { except: example.place, ..CodeScope::default() },
             weights: CodeWeights::default(),
         };
-        self.find_code(query, started).await
+        self.find_code(query, &filter, started).await
     }
 
-    async fn find_code(&self, query: SearchCode, started: Instant) -> Result<CodeHits, Failure> {
+    /// Asks a query about what the filter selects.
+    async fn find_code(
+        &self,
+        mut query: SearchCode,
+        filter: &CodeFilter,
+        started: Instant,
+    ) -> Result<CodeHits, Failure> {
         self.load_quarantine().await;
-        let found = self.ask_for_code(query.clone()).await?;
-        let roots = self.allowed_roots(&found.roots);
-        let found = match narrowed(&found.roots, &roots, &query.filter) {
-            None => found,
-            // The store has roots that this engine must not show: search again without them.
-            Some(roots) if !roots.is_empty() => {
-                let filter = CodeScope { roots, ..query.filter.clone() };
-                self.ask_for_code(SearchCode { filter, ..query }).await?
+        let except = query.filter.except.take();
+        let (known, scope) = self.scope_of(filter).await?;
+        query.filter = CodeScope { except: except.clone(), ..scope };
+        let mut found = self.ask_for_code(query.clone()).await?;
+        if found.roots != known {
+            self.remember_roots(&found.roots);
+            let scope = CodeScope { except, ..self.code_scope(filter, &found.roots)? };
+            if scope != query.filter {
+                query.filter = scope;
+                found = self.ask_for_code(query.clone()).await?;
             }
-            Some(_) => return Err(nothing_indexed()),
-        };
+        }
         let CodeFound { hits, degraded, weak, .. } = found;
+        let mut roots = self.allowed_roots(&found.roots);
+        let asked = &query.filter.roots;
+        roots.retain(|root| asked.is_empty() || asked.contains(&root.id));
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
@@ -225,22 +230,12 @@ impl Engine {
         Ok(found)
     }
 
-    /// The roots that this engine may read.
-    fn allowed_roots(&self, roots: &[RootPlace]) -> Vec<RootFolder> {
-        let places = roots.iter().map(|root| RootFolder {
-            id: root.id,
-            folder: self.root_folder(&root.path),
-            finished: root.indexed_at.is_some(),
-        });
-        places.filter(|root| self.allows_root(&root.folder)).collect()
-    }
-
     /// The chunk at a line of a file, from its current content on disk.
     async fn example(
         &self,
         file: &OpenFile,
         line: Option<u32>,
-        roots: &[Root],
+        roots: &[RootFolder],
     ) -> Result<Example, Failure> {
         let real = file.path();
         let unreadable = |error: &dyn std::fmt::Display| {
@@ -248,7 +243,7 @@ impl Engine {
         };
         let opened = file.file().map_err(|error| unreadable(&error))?;
         let contents = read_file(&opened, MAX_EXAMPLE_BYTES).map_err(|error| unreadable(&error))?;
-        let home = roots.iter().find(|root| real.starts_with(&root.folder));
+        let home = root_around(roots, real);
         let inner = home.and_then(|root| Some((root.id, real.strip_prefix(&root.folder).ok()?)));
         let path = inner.map_or(Path::new(real.file_name().unwrap_or_default()), |(_, path)| path);
         let path = path.to_string_lossy().into_owned();
@@ -300,52 +295,8 @@ struct Example {
     place: Option<(u64, String, u32)>,
 }
 
-fn by_number(filter: &CodeFilter, roots: &[Root]) -> Result<CodeScope, Failure> {
-    let language = |name: &String| {
-        Language::from_name(name).map(|it| it.name().to_owned()).ok_or_else(|| {
-            Failure::new(Code::BadInput, format!("unknown language {name:?}"))
-                .with_hint("docs/languages.md lists them: rust, python, typescript, …")
-        })
-    };
-    let root = |folder: &PathBuf| {
-        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
-        roots.iter().find(|root| root.folder == real).map(|root| root.id).ok_or_else(|| {
-            let known: Vec<String> =
-                roots.iter().map(|root| root.folder.display().to_string()).collect();
-            Failure::new(Code::NotFound, format!("{} is not an indexed folder", folder.display()))
-                .with_hint(format!("roots of this store: {}", known.join(", ")))
-        })
-    };
-    Ok(CodeScope {
-        roots: filter.roots.iter().map(root).collect::<Result<_, _>>()?,
-        languages: filter.languages.iter().map(language).collect::<Result<_, _>>()?,
-        paths: filter.paths.clone(),
-        kinds: filter.kinds.clone(),
-        symbol: filter.symbol.clone(),
-        tests: filter.tests,
-        since: filter.since,
-        except: None,
-    })
-}
-
 pub(crate) fn nothing_indexed() -> Failure {
     Failure::new(Code::NotFound, "no code is indexed yet").with_hint(Hint::IndexProject)
-}
-
-/// A root of the store and its folder.
-struct RootFolder {
-    id: u64,
-    folder: PathBuf,
-    /// Whether an index run over it was ever completed.
-    finished: bool,
-}
-
-/// The roots to restrict a query to, if it would otherwise cover roots that are not allowed.
-fn narrowed(known: &[RootPlace], allowed: &[RootFolder], filter: &CodeScope) -> Option<Vec<u64>> {
-    let asked = |id: &u64| filter.roots.is_empty() || filter.roots.contains(id);
-    let meant = known.iter().filter(|it| asked(&it.id)).count();
-    let allowed: Vec<u64> = allowed.iter().map(|it| it.id).filter(asked).collect();
-    (allowed.len() < meant).then_some(allowed)
 }
 
 /// A notice if indexing of a root was never completed, or if it lost files to damage.

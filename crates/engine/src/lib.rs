@@ -16,8 +16,10 @@ mod location;
 mod memory;
 mod open;
 mod opened;
+mod other_data;
 mod quarantine;
 mod recall;
+mod scope;
 mod seal;
 mod search;
 mod secret;
@@ -48,6 +50,7 @@ pub use ingest::{
     IngestListener, IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected,
 };
 pub use isolith_embed::model_name as built_in_model;
+pub use isolith_folder::git::repository_top;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
     CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, FoundPlace,
@@ -58,7 +61,7 @@ pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as 
 pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
-pub use location::{StoreScope, Surroundings, find_store};
+pub use location::{StoreScope, Surroundings, find_store, project_store, store_above};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
     ImportWatcher, LoadedDrawers, UpdatedDrawer,

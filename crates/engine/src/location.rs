@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use isolith_folder::git::{Worktree, repository_between, repository_top};
 use isolith_types::{Code, Failure, Hint};
 
 use crate::trust::StorePlace;
@@ -35,6 +36,8 @@ pub enum StoreScope<'a> {
     /// The store of the project that contains this path; without one, a store in the path
     /// itself.
     Indexed(&'a Path),
+    /// The project's store above this folder, which must exist.
+    Above(&'a Path),
     /// The project's store if there is one, else the user's.
     ProjectThenUser,
     /// The user's store.
@@ -61,6 +64,11 @@ pub fn find_store(
             }
             project_store(&path).unwrap_or_else(|| path.join(PROJECT_FOLDER))
         }
+        (None, StoreScope::Above(path)) => {
+            let path = here.join(path);
+            let path = std::fs::canonicalize(&path).unwrap_or(path);
+            path.parent().and_then(nearest_store).ok_or_else(|| no_project(&path))?
+        }
         (None, StoreScope::ProjectThenUser) => match project_store(here) {
             Some(project) => project,
             None => user_store(surroundings)?,
@@ -86,8 +94,25 @@ fn no_project(here: &Path) -> Failure {
     Failure::new(Code::NoStore, message).with_hint(Hint::IndexProject)
 }
 
-/// The nearest `.isolith` from `start` upward.
-fn project_store(start: &Path) -> Option<PathBuf> {
+/// The project's store for a folder: the nearest `.isolith` from it upward, or else that of the
+/// main checkout if the folder is in a linked worktree.
+pub fn project_store(start: &Path) -> Option<PathBuf> {
+    let of_main_checkout = || {
+        let worktree = Worktree::of(repository_top(start)?)?;
+        nearest_store(worktree.main_checkout()?)
+    };
+    nearest_store(start).or_else(of_main_checkout)
+}
+
+/// The store above a project's store, if both hold the same project: somebody has indexed a
+/// folder and later one that contains it.
+pub fn store_above(store: &Path) -> Option<PathBuf> {
+    let folder = store.parent().filter(|_| store.ends_with(PROJECT_FOLDER))?;
+    let above = nearest_store(folder.parent()?)?;
+    repository_between(above.parent()?, folder).is_none().then_some(above)
+}
+
+fn nearest_store(start: &Path) -> Option<PathBuf> {
     let is_there = |folder: &PathBuf| folder.symlink_metadata().is_ok_and(|it| !it.is_file());
     start.ancestors().map(|folder| folder.join(PROJECT_FOLDER)).find(is_there)
 }

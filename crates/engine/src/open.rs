@@ -11,7 +11,7 @@ use std::time::Duration;
 use isolate::{CrashFolder, Hooks, Pool, PoolSettings, Supervised, Tally};
 use isolith_config::Layers;
 use isolith_folder::Folder;
-use isolith_protocol::SegmentsOf;
+use isolith_protocol::{RootPlace, SegmentsOf};
 use isolith_roles::{StoreBuilder, StoreReader, StoreSettings, StoreWriter};
 use isolith_store::{Durability, StoreFolder};
 use isolith_types::{Code, Failure, Hint};
@@ -64,6 +64,8 @@ pub(crate) struct Inner {
     /// Whether rows of deleted collections remain to be removed.
     pub(crate) purge_due: AtomicBool,
     pub(crate) roots_seen: RootsSeen,
+    /// The roots as the last search saw them.
+    pub(crate) seen_roots: Mutex<Vec<RootPlace>>,
 }
 
 impl Drop for Inner {
@@ -90,6 +92,11 @@ pub struct EngineOptions {
     pub program: Option<PathBuf>,
     /// The folders it may read, whatever roots the store has; by default everything.
     pub within: Option<Within>,
+    /// The folder that questions about code are asked in: the root around it answers them. By
+    /// default all roots do.
+    pub here: Option<PathBuf>,
+    /// Folders whose roots answer as well.
+    pub also: Vec<PathBuf>,
     /// The user's settings. Settings of a project are added when it is indexed.
     pub settings: Layers,
 }
@@ -119,6 +126,8 @@ impl Default for EngineOptions {
             deadline: Duration::from_secs(30),
             program: None,
             within: None,
+            here: None,
+            also: Vec::new(),
             settings: Layers::default(),
         }
     }
@@ -193,6 +202,7 @@ impl Engine {
                 purge_due: AtomicBool::new(false),
                 graph_wanted: AtomicBool::new(false),
                 roots_seen: RootsSeen::default(),
+                seen_roots: Mutex::default(),
                 options,
             }),
         };

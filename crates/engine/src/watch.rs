@@ -12,8 +12,8 @@ use isolith_types::{Code, Failure};
 use tokio::sync::mpsc;
 
 use crate::index::{
-    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Listing, RootLocation, RootLock,
-    has_moved_since, lock_file,
+    FoldWhen, IndexOptions, IndexReport, IndexWatcher, Listing, RootLock, has_moved_since,
+    lock_file, walk_options,
 };
 use crate::open::Engine;
 
@@ -64,7 +64,7 @@ impl Engine {
         options: &IndexOptions,
         listener: WatchListener,
     ) -> Result<(), Failure> {
-        let place = RootLocation::find(self, &options.path).await?;
+        let place = self.place_to_index(options).await?;
         let root = place.folder().to_owned();
         tokio::select! {
             outcome = self.watch_part(&root, place.under(), options, &listener) => outcome,
@@ -110,7 +110,7 @@ impl Engine {
                 }
                 Err(failure) if failure.code == Code::Draining => return Ok(()),
                 // The index was removed: there is nothing left to update.
-                Err(failure) if failure.code == Code::NotFound && root.is_dir() => {
+                Err(failure) if failure.code == Code::NotFound && self.is_over(root).await => {
                     return Err(failure);
                 }
                 Err(failure) => {
@@ -119,6 +119,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whether there is nothing to watch any more: the folder is there, but has no index; or
+    /// it was a worktree that has been removed, and its index is dropped.
+    async fn is_over(&self, root: &Path) -> bool {
+        let is_root = |it: &String| Path::new(it) == root;
+        root.is_dir() || self.removed_worktrees().await.is_ok_and(|all| all.iter().any(is_root))
     }
 
     async fn renew(&self, part: &Path, options: &IndexOptions) -> Result<IndexReport, Failure> {
@@ -226,15 +233,8 @@ impl Watched {
         let folder = self.engine.open_root(&self.root).map_err(|error| {
             Failure::new(Code::NotFound, format!("{}: {error}", self.root.display()))
         })?;
-        let except = self.engine.private_folders(&folder);
-        let what = WalkOptions {
-            under: self.under.clone(),
-            largest_file: 0,
-            include_secrets: false,
-            folders: true,
-            except,
-            languages: Vec::new(),
-        };
+        let what =
+            WalkOptions { folders: true, ..walk_options(&self.engine, &folder, &self.under) };
         let settings = self.engine.root_settings(&self.root)?;
         let mut listing = Listing::begin(&self.engine, &folder, what, &settings.ignored)?;
         let mut folders = Vec::new();

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolith_folder::Folder;
-use isolith_protocol::LocateRoots;
+use isolith_folder::git::{Worktree, repository_top, shared_git_folder};
+use isolith_protocol::{LocateRoots, RootPlace};
 use isolith_source::walk::looks_like_store;
 use isolith_types::{Code, Failure, Hint};
 
@@ -19,6 +20,8 @@ use crate::open::Engine;
 pub struct Within {
     folders: Vec<PathBuf>,
     stores: Vec<PathBuf>,
+    /// What the worktrees of the project's repository share.
+    git_folder: Option<PathBuf>,
 }
 
 impl Within {
@@ -28,7 +31,24 @@ impl Within {
         let real = |paths: Vec<PathBuf>| {
             paths.into_iter().filter_map(|path| Some(real_path(&path)?.0)).collect()
         };
-        Self { folders: real(folders), stores: real(stores) }
+        Self { folders: real(folders), stores: real(stores), git_folder: None }
+    }
+
+    /// Also allows what is indexed of other worktrees of the repository of this folder. Their
+    /// files are not read.
+    #[must_use]
+    pub fn with_worktrees_of(self, project: Option<&Path>) -> Self {
+        let top = project.and_then(repository_top);
+        Self { git_folder: top.and_then(shared_git_folder), ..self }
+    }
+
+    /// Whether a root is a checkout of the project's repository.
+    fn is_worktree(&self, folder: &Path, worktree: Option<&Path>) -> bool {
+        let kept = worktree.and_then(|entry| Worktree::kept_in(entry.to_owned()));
+        self.git_folder.as_deref().is_some_and(|shared| match kept {
+            Some(worktree) => worktree.shared_git_folder() == shared,
+            None => folder.join(".git") == shared,
+        })
     }
 
     /// Whether a path lies in one of the folders and in no store. It must be absolute and
@@ -87,7 +107,7 @@ pub fn real_path(path: &Path) -> Option<(PathBuf, bool)> {
 }
 
 /// Whether a path lies in a store, judging by the names and contents of the folders above it.
-fn is_in_store(path: &Path) -> bool {
+pub(crate) fn is_in_store(path: &Path) -> bool {
     path.ancestors().any(|folder| {
         folder.file_name().is_some_and(|name| name == PROJECT_FOLDER)
             || looks_like_store(|name| folder.join(name).symlink_metadata().is_ok())
@@ -113,9 +133,22 @@ impl RootsSeen {
 }
 
 impl Engine {
-    /// Whether this engine may read the root in this folder.
-    pub(crate) fn allows_root(&self, folder: &Path) -> bool {
+    /// Whether this engine may read files of this folder.
+    pub(crate) fn allows_folder(&self, folder: &Path) -> bool {
         self.inner.options.within.as_ref().is_none_or(|within| within.allows(folder))
+    }
+
+    /// Whether this engine may read what is indexed of a root. `worktree` is the folder that
+    /// git keeps for it, if it is a linked worktree.
+    pub(crate) fn allows_root(&self, folder: &Path, worktree: Option<&Path>) -> bool {
+        let within = self.inner.options.within.as_ref();
+        within.is_none_or(|it| it.allows(folder) || it.is_worktree(folder, worktree))
+    }
+
+    /// The same for a root as it is stored.
+    pub(crate) fn allows_place(&self, place: &RootPlace) -> bool {
+        let worktree = place.worktree.as_ref().map(|entry| self.root_folder(entry));
+        self.allows_root(&self.root_folder(&place.path), worktree.as_deref())
     }
 
     /// Opens the folder of a root, if its path has no links and this engine may read it.
@@ -151,7 +184,7 @@ impl Engine {
             return Ok(());
         }
         let roots = self.ask(LocateRoots).await?;
-        let outside = roots.iter().filter(|it| !self.allows_root(&self.root_folder(&it.path)));
+        let outside = roots.iter().filter(|it| !self.allows_place(it));
         match outside.count() {
             0 => {
                 self.inner.roots_seen.note();

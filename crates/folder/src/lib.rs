@@ -7,6 +7,7 @@
 //! without links in a project.
 
 mod beneath;
+pub mod git;
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;

@@ -25,14 +25,6 @@ impl Repository {
         let folder = fs::canonicalize(folder).ok()?;
         folder.strip_prefix(&self.work_tree).ok()?.to_str().map(str::to_owned)
     }
-
-    /// Whether the repository is inside the work tree or lists it as one of its linked work
-    /// trees. Anyone can create a `.git` file that points to someone else's repository.
-    pub fn knows_work_tree(&self) -> bool {
-        let entry = self.work_tree.join(".git");
-        let back = || fs::canonicalize(path_in(&self.git_dir.join("gitdir"), b"")?).ok();
-        self.git_dir == entry || back().is_some_and(|back| back == entry)
-    }
 }
 
 /// Finds the repository that contains a folder, searching upward on the same file system.

@@ -24,6 +24,8 @@ pub struct RootState {
     pub path: String,
     /// When it was last indexed completely, in milliseconds since the Unix epoch.
     pub indexed_at: Option<i64>,
+    /// For a linked worktree: the folder that git keeps for it.
+    pub worktree: Option<String>,
     /// The number of files.
     pub files: u64,
     /// The number of chunks in all files.
@@ -39,6 +41,8 @@ pub struct RootPlace {
     pub path: String,
     /// When it was last indexed completely, in milliseconds since the Unix epoch.
     pub indexed_at: Option<i64>,
+    /// For a linked worktree: the folder that git keeps for it.
+    pub worktree: Option<String>,
 }
 
 /// A file as it was when it was indexed.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use isolate_types::Bulk;
 use isolith_protocol::{
-    Action, AddDrawers, AddFact, AddRoot, ChangeGraph, ClearFiles, CreateCollection, CypherQuery,
-    DeleteCollection, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
-    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
+    Action, AddDrawers, AddFact, AddRoot, ChangeGraph, ClearFiles, CopyFiles, CreateCollection,
+    CypherQuery, DeleteCollection, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors,
+    ENCODING, FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
     InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
     PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
     RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, SegmentEntry, SetCodeModel,
@@ -20,7 +20,8 @@ use isolith_types::{
 };
 
 /// The hash of the samples for each version of [`ENCODING`].
-const HASHES: &[(u32, &str)] = &[(2, "11492d4b68744839778411247723c226")];
+const HASHES: &[(u32, &str)] =
+    &[(2, "11492d4b68744839778411247723c226"), (3, "18f7525d8d29fa6eb0d9580e81931247")];
 
 #[test]
 fn a_changed_encoding_requires_a_new_version() {
@@ -129,7 +130,7 @@ fn code() -> Vec<Action> {
         model: text("m"),
     };
     vec![
-        AddRoot { path: text("/p"), spec: spec() }.into(),
+        AddRoot { path: text("/p"), spec: spec(), worktree: Some(text("w")) }.into(),
         put.into(),
         TouchFiles { root: 1, files: vec![(text("a"), 1, 2)] }.into(),
         moved.into(),
@@ -211,6 +212,8 @@ fn upkeep() -> Vec<Action> {
         quarantined: None,
     };
     let (role, input) = (text("r"), vec![1]);
+    let version = FileVersion { hash: [7; 32], size: 1, modified: 2 };
+    let copy = CopyFiles { root: 1, from: vec![2], parser: 3, files: vec![(text("a"), version)] };
     vec![
         SwapSegments { plan }.into(),
         QuarantineSegments {
@@ -227,5 +230,6 @@ fn upkeep() -> Vec<Action> {
         ForgetPoison { role: Some(role), input: Some(input) }.into(),
         Tidy.into(),
         Recount.into(),
+        copy.into(),
     ]
 }

@@ -430,7 +430,8 @@ fn candidate_file(file: &FileState) -> CandidateFile {
     CandidateFile { path: file.path.clone(), generated: file.generated }
 }
 
-/// A pattern without a slash matches names at any depth, as in ignore rules.
+/// As in ignore rules, a pattern without a slash matches names at any depth, and one that begins
+/// with a slash is relative to the root.
 fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
     if patterns.is_empty() {
         return Ok(None);
@@ -439,9 +440,10 @@ fn globs(patterns: &[String]) -> Result<Option<GlobSet>, StoreError> {
         |error: globset::Error| StoreError::Invalid(format!("invalid path pattern: {error}"));
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
+        let is_anchored = pattern.starts_with('/');
         let pattern = pattern.trim_start_matches("./").trim_matches('/');
         let anywhere = format!("**/{pattern}");
-        let full = if pattern.contains('/') { pattern } else { &anywhere };
+        let full = if is_anchored || pattern.contains('/') { pattern } else { &anywhere };
         for pattern in [full, &format!("{full}/**")] {
             set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(invalid)?);
         }
@@ -477,6 +479,26 @@ mod tests {
             remove_mean(&mut query, &mean, share);
             let close = query.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
             assert!(close, "{share}: {query:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_as_in_ignore_rules() {
+        let matches = |pattern: &str, path: &str| {
+            globs(&[pattern.to_owned()]).unwrap().unwrap().is_match(path)
+        };
+        for (pattern, path, expected) in [
+            ("src", "src/a.rs", true),
+            ("src", "lib/src/a.rs", true),
+            ("/src", "src/a.rs", true),
+            ("/src", "lib/src/a.rs", false),
+            ("lib/src", "lib/src/a.rs", true),
+            ("*.rs", "lib/a.rs", true),
+            ("/*.rs", "lib/a.rs", false),
+            ("/app/[[]id[]]", "app/[id]/a.ts", true),
+            ("/app/[[]id[]]", "app/i/a.ts", false),
+        ] {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
         }
     }
 

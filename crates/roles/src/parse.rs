@@ -80,8 +80,6 @@ impl Parsed {
 /// What the front needs to know about a parsed file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FileSummary {
-    /// Number of chunks.
-    pub chunks: u32,
     /// Why the file was not parsed completely.
     pub problem: Option<String>,
     /// The secret that was found: the rule and the line.
@@ -186,7 +184,6 @@ impl Parser {
         let path_vector = self.model.embed_path(&path);
         // A chunk without words has no vector and cannot be searched for.
         chunks.retain(|chunk| self.embed(chunk, &path_vector, vectors));
-        summary.chunks = chunks.len() as u32;
         // The front already knows why it asked for plain text.
         summary.problem = chunked.problem.clone().filter(|_| !options.plain);
         let crashed = || options.plain.then(|| PARSER_CRASHED.to_owned());
@@ -218,7 +215,7 @@ impl Parser {
 
 impl Default for FileSummary {
     fn default() -> Self {
-        Self { chunks: 0, problem: None, secret: None, stored: true }
+        Self { problem: None, secret: None, stored: true }
     }
 }
 

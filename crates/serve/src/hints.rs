@@ -9,6 +9,9 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::IndexProject | Hint::ResumeIndexing { .. } => "call index_project",
         Hint::WaitForIndexing => "another process is indexing it; try again later",
         Hint::ListIndexes => "index_status shows the indexed folders",
+        Hint::IndexRepository { folder } => {
+            return format!("call index_project with the path {folder}");
+        }
         Hint::RemoveIndex => {
             "what is in the index stays there; the user can drop it with `isolith index --remove DIR`"
         }
@@ -44,6 +47,7 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::UseFacts => "use the fact tools; your own nodes and edges can point to it",
         // No tool does these.
         Hint::ReembedIndex
+        | Hint::MergeStore { .. }
         | Hint::RemoveInnerIndex { .. }
         | Hint::RemoveEmptyIndex { .. }
         | Hint::NameStore { .. }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use isolith_config::Layers;
 use isolith_engine::{
     Engine, EngineOptions, Life, QueryCheck, StorePlace, StoreScope, Surroundings, Within,
-    find_store,
+    find_store, project_store, repository_top, store_above,
 };
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 use crate::confine::Confinement;
+use crate::hints::for_agents;
 use crate::server::ServerOptions;
 
 /// Concurrent reads per store.
@@ -191,35 +192,73 @@ impl Stores {
         let open = self.distinct().into_iter().filter_map(Store::opened);
         let mut stores: Vec<PathBuf> = open.map(|engine| engine.folder().to_owned()).collect();
         stores.extend(self.all_private_folders());
-        Confinement::new(base, &self.allowed, stores)
+        Confinement::new(base, &self.allowed(), stores)
     }
 
     /// The folders of the stores and of this user's secrets.
     fn all_private_folders(&self) -> Vec<PathBuf> {
-        let project = self.project_folder().map(|folder| folder.join(PROJECT_STORE));
-        self.private.iter().cloned().chain(project).collect()
+        let folders = [self.project_folder(), self.store_holder()].into_iter().flatten();
+        let stores = folders.map(|folder| folder.join(PROJECT_STORE));
+        self.private.iter().cloned().chain(stores).collect()
     }
 
     /// What an engine may read and return, regardless of the roots that its store lists.
     fn within(&self) -> Within {
-        Confinement::new(self.project_folder(), &self.allowed, self.all_private_folders())
+        let project = self.project_folder();
+        Confinement::new(project.clone(), &self.allowed(), self.all_private_folders())
             .within()
             .clone()
+            .with_worktrees_of(project.as_deref())
     }
 
-    /// The project's folder: the nearest one with a project store, else the working folder. For a
-    /// server started in the home folder or in `/`, the first allowed folder, if any.
+    /// The project's folder: the one with the project's store, or the repository or worktree that
+    /// the server was started in if the store belongs to a folder around it or to the main
+    /// checkout; without a store, the working folder. For a server started in the home folder or
+    /// in `/`, the first allowed folder, if any.
     pub(crate) fn project_folder(&self) -> Option<PathBuf> {
-        let Surroundings { given, working_folder: here, home, .. } = &self.surroundings;
-        let has_store = |folder: &&Path| given.is_none() && folder.join(PROJECT_STORE).is_dir();
-        if let Some(folder) = here.ancestors().find(has_store) {
-            return Some(folder.to_owned());
+        let Surroundings { working_folder: here, home, .. } = &self.surroundings;
+        if let Some(holder) = self.store_holder() {
+            let top = repository_top(here).filter(|top| !holder.starts_with(top));
+            return Some(top.map_or(holder, Path::to_owned));
         }
         let at_home = home.as_ref().is_some_and(|home| home == here);
         match at_home || here.parent().is_none() {
             true => self.allowed.first().cloned(),
             false => Some(here.clone()),
         }
+    }
+
+    /// The folder that contains the project's store.
+    fn store_holder(&self) -> Option<PathBuf> {
+        let Surroundings { given, working_folder: here, .. } = &self.surroundings;
+        let store = project_store(here).filter(|store| given.is_none() && store.is_dir())?;
+        store.parent().map(Path::to_owned)
+    }
+
+    /// The folder that questions are asked in.
+    fn here(&self) -> Option<PathBuf> {
+        let (here, project) = (&self.surroundings.working_folder, self.project_folder()?);
+        Some(if here.starts_with(&project) { here.clone() } else { project })
+    }
+
+    /// The folders that paths may lie in, besides the project's: those that were allowed, and the
+    /// one around a project that has no store of its own.
+    fn allowed(&self) -> Vec<PathBuf> {
+        let project = self.project_folder();
+        let around = self.store_holder().filter(|holder| {
+            project.as_ref().is_some_and(|project| project != holder && project.starts_with(holder))
+        });
+        self.allowed.iter().cloned().chain(around).collect()
+    }
+
+    /// A note that another store may hold the same code.
+    pub(crate) fn notice(&self, engine: &Engine) -> Option<String> {
+        let store = engine.folder();
+        let above = store_above(store).filter(|_| self.surroundings.given.is_none())?;
+        let folder = store.parent().unwrap_or(store).display().to_string();
+        let (used, above) = (store.display(), above.display());
+        let hint = for_agents(&Hint::MergeStore { folder });
+        Some(format!("searched {used}; {above} may hold the same code; {hint}"))
     }
 
     /// Refuses new calls. Running ones get up to `budget`.
@@ -319,6 +358,8 @@ impl Stores {
             readers: READERS,
             deadline: self.deadline,
             within: Some(self.within()),
+            here: self.here(),
+            also: self.allowed.clone(),
             settings: self.settings.clone(),
             ..EngineOptions::default()
         };
@@ -337,7 +378,7 @@ impl Stores {
                 .with_hint("ask the user to start it in a project's folder, or with --allow DIR")
         };
         let folder = self.project_folder().ok_or_else(no_project)?;
-        if !create && self.surroundings.given.is_none() && !folder.join(PROJECT_STORE).is_dir() {
+        if !create && self.surroundings.given.is_none() && self.store_holder().is_none() {
             return Err(Failure::new(Code::NoStore, "the project has no store yet"));
         }
         find_store(&self.surroundings, StoreScope::Indexed(&folder))
@@ -385,6 +426,11 @@ mod tests {
         std::fs::create_dir(root.path().join("project/.isolith")).unwrap();
         assert_eq!(folder(&deep, None), root.path().join("project"));
         assert_eq!(folder(&deep, Some("/store")), deep);
+        std::fs::create_dir(deep.join(".git")).unwrap();
+        assert_eq!(folder(&deep.join("inner"), None), deep, "a repository of its own");
+        let allowed = stores(&deep, None).allowed();
+        assert_eq!(allowed, [PathBuf::from("/allowed"), root.path().join("project")]);
+        std::fs::remove_dir(deep.join(".git")).unwrap();
         assert_eq!(folder(&home, None), Path::new("/allowed"));
         assert_eq!(folder(Path::new("/"), None), Path::new("/allowed"));
         assert!(stores(&deep, Some("/store")).is_shared());

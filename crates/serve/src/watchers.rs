@@ -51,9 +51,9 @@ impl WatchState {
 }
 
 impl Watchers {
-    /// Starts watching all fully indexed roots of a store.
+    /// Starts watching the fully indexed roots that questions are answered for.
     pub(crate) async fn watch_all(&self, engine: &Engine) {
-        let roots = match engine.roots().await {
+        let roots = match engine.roots_here().await {
             Ok(roots) => roots,
             Err(failure) => return tracing::debug!(%failure, "no roots to watch"),
         };

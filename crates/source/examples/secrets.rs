@@ -21,6 +21,7 @@ fn main() {
             folders: false,
             except: Vec::new(),
             languages: Vec::new(),
+            repository: None,
         };
         let Ok(walker_root) = Folder::resolve(folder) else { continue };
         let token = InWorker::in_process();

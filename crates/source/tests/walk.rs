@@ -53,6 +53,7 @@ fn found(root: &Path) -> Vec<String> {
         folders: false,
         except: vec![],
         languages: Vec::new(),
+        repository: None,
     };
     let walker = Walker::begin(folder, what, &rules, None, InWorker::in_process());
     let page = walker.unwrap().page(usize::MAX, &|| false);

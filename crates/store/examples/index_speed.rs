@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = WriterOptions { durability: Durability::Full, create: true };
     let mut writer = Truth::open_writer(&folder, options, InWorker::in_process())?;
     let spec = code_spec(DIMENSION, MODEL);
-    let added = apply(&mut writer, AddRoot { path: "/project".to_owned(), spec })?;
+    let added = apply(&mut writer, AddRoot { path: "/project".to_owned(), spec, worktree: None })?;
     let root = added.root.id;
 
     let rows = files / BATCH * BATCH * CHUNKS;

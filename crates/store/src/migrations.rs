@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use crate::graph::{REBUILD_ENDS, sync_facts};
 use crate::schema::{
     ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
-    FIRST_VERSION, KEEP_PARSER, LOOKUPS_BY_FILE, PARSE_AGAIN,
+    FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, COUNT_COMMITS),
     |db| run(db, FIND_SECRETS),
     |db| run(db, KEEP_PARSER),
+    |db| run(db, KEEP_WORKTREE),
 ];
 
 /// The first version whose pages have checksums.

@@ -362,3 +362,8 @@ UPDATE file SET hash = zeroblob(32), modified = 0;
 pub(crate) const KEEP_PARSER: &str = "
 ALTER TABLE file ADD COLUMN parser INTEGER NOT NULL DEFAULT 1;
 ";
+
+/// Version 12: the folder that git keeps for a root that is a linked worktree.
+pub(crate) const KEEP_WORKTREE: &str = "
+ALTER TABLE root ADD COLUMN worktree TEXT;
+";

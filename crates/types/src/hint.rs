@@ -22,6 +22,16 @@ pub enum Hint {
     WaitForIndexing,
     /// The folder has no index.
     ListIndexes,
+    /// A repository or worktree is not indexed, although code around it is.
+    IndexRepository {
+        /// Its top.
+        folder: String,
+    },
+    /// Both a folder and one that contains it have a store.
+    MergeStore {
+        /// The inner folder.
+        folder: String,
+    },
     /// A folder with an index of its own is in the way.
     RemoveInnerIndex {
         /// The folder that has it.
@@ -118,17 +128,29 @@ impl Hint {
                 "`isolith index` indexes the working folder, `isolith index PATH` another one"
             }
             Self::ResumeIndexing { folder } => {
-                return format!("`isolith index {folder}` resumes it");
+                return format!("`isolith index {}` resumes it", quoted(folder));
             }
             Self::ReembedIndex => "`isolith index --reembed` rebuilds it with the current model",
             Self::WaitForIndexing => "try again later, or leave out --no-wait to wait for it",
             Self::ListIndexes => "`isolith status` shows what has one",
+            Self::IndexRepository { folder } => {
+                let folder = quoted(folder);
+                return format!(
+                    "`isolith index {folder}` indexes it; --all-roots searches what is indexed"
+                );
+            }
+            Self::MergeStore { folder } => {
+                let folder = quoted(folder);
+                return format!("`isolith index --merge {folder}` merges it into the other");
+            }
             Self::RemoveInnerIndex { folder } => {
+                let folder = quoted(folder);
                 return format!(
                     "`isolith index --remove {folder}` drops that one; or index the others beside it one by one"
                 );
             }
             Self::RemoveEmptyIndex { folder } => {
+                let folder = quoted(folder);
                 return format!(
                     "check that it is mounted and not ignored; `isolith index --remove {folder}` drops its index"
                 );
@@ -196,6 +218,15 @@ impl Hint {
             Self::UseFacts => "use `isolith fact`; nodes and edges of your own can point to it",
         };
         words.to_owned()
+    }
+}
+
+/// A word as a shell takes it: in quotes unless all of its characters are harmless.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_./-+@:,=%~".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

@@ -32,7 +32,7 @@ pub use fact::{
 pub use failure::{Code, DeathNote, Failure, ShownFailure};
 pub use filter::{Comparison, Filter, FilterError};
 pub use hash::{FastHasher, FastMap, FastSet};
-pub use hint::{Degraded, Hint};
+pub use hint::{Degraded, Hint, quoted};
 pub use memory::{
     AddedDrawer, Drawer, DrawerFilter, DrawerHit, DrawerOrder, DrawerPage, DrawerPatch,
     DrawerPlace, LONGEST_DRAWER, NewDrawer, Room, SimilarDrawer, Wing,

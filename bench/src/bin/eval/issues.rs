@@ -22,7 +22,7 @@ const DEPTHS: [usize; 3] = [1, 5, 10];
 /// Further places of a hit that count.
 const FURTHER: usize = 2;
 
-/// Bytes of a report that are asked.
+/// Characters of a report that are asked.
 const LONGEST: usize = 15_000;
 
 #[derive(Args)]
@@ -113,11 +113,11 @@ async fn ask_all(
                 tests: Some(false),
                 ..CodeFilter::default()
             };
-            let end = report.text.floor_char_boundary(LONGEST);
+            let text: String = report.text.chars().take(LONGEST).collect();
             let search = CodeSearch {
                 weights: weights.clone(),
                 filter,
-                ..CodeSearch::new(&report.text[..end], DEPTHS[2] as u32)
+                ..CodeSearch::new(&text, DEPTHS[2] as u32)
             };
             let found = engine.search_code(&search).await?.hits;
             outcomes.push(Outcome::of(report, &found));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use isolate::Signal;
 use isolith_config::Layers;
 use isolith_engine::{
     EngineOptions, IndexOptions, IndexProgress, IndexReport, IndexStage, StorePlace, move_aside,
@@ -14,6 +15,7 @@ use isolith_engine::{
 use isolith_types::{Code, Failure, counted};
 use serde_json::json;
 
+use super::merge;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::one_line;
@@ -25,6 +27,12 @@ pub(crate) enum IndexCommand {
         settings: Layers,
         /// Whether to move an existing store aside first.
         fresh: bool,
+    },
+    Merge {
+        /// The folder's own store.
+        inner: StorePlace,
+        options: IndexOptions,
+        settings: Layers,
     },
     Remove(PathBuf),
 }
@@ -45,6 +53,9 @@ pub(crate) fn run(
             }
             index(store, &options, settings, output)
         }
+        IndexCommand::Merge { inner, options, settings } => {
+            merge::run(store, &inner, &options, settings, output)
+        }
         IndexCommand::Remove(path) => remove(store, &path, output),
     }
 }
@@ -58,17 +69,7 @@ fn index(
     let how = EngineOptions { create: true, settings, ..EngineOptions::default() };
     let mut session = Session::open(store, how)?;
     let _status = session.serve_status();
-    let screen = Arc::new(Screen::new(output));
-    let watcher = Arc::clone(&screen);
-    let outcome = session.run_with_signal(async |engine| {
-        engine.index(options, Arc::new(move |progress| watcher.show(progress))).await
-    });
-    screen.finish();
-    let (report, signal) = match outcome {
-        Ok(report) => (report?, None),
-        Err((signal, Some(Ok(report)))) => (report, Some(signal)),
-        Err((signal, _)) => return Err(interrupted(signal)),
-    };
+    let (report, signal) = index_one(&mut session, options, output)?;
     output.result(&report, &describe(&report, &options.path))?;
     match signal.filter(|_| report.interrupted).map(interrupted) {
         Some(failure) => {
@@ -83,6 +84,25 @@ fn index(
             session.settle()?;
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Indexes a folder; returns the signal that interrupted it, if any.
+pub(super) fn index_one(
+    session: &mut Session,
+    options: &IndexOptions,
+    output: &Output,
+) -> Result<(IndexReport, Option<Signal>), Failure> {
+    let screen = Arc::new(Screen::new(output));
+    let watcher = Arc::clone(&screen);
+    let outcome = session.run_with_signal(async |engine| {
+        engine.index(options, Arc::new(move |progress| watcher.show(progress))).await
+    });
+    screen.finish();
+    match outcome {
+        Ok(report) => Ok((report?, None)),
+        Err((signal, Some(Ok(report)))) => Ok((report, Some(signal))),
+        Err((signal, _)) => Err(interrupted(signal)),
     }
 }
 
@@ -113,7 +133,11 @@ pub(super) fn refuse_odd_path(path: &Path, store: &StorePlace) -> Result<(), Fai
 }
 
 /// The index is usable; what git adds to it may be missing.
-fn gather_history(session: &mut Session, path: &Path, output: &Output) -> Result<(), Failure> {
+pub(super) fn gather_history(
+    session: &mut Session,
+    path: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
     let gathered = session.run_with_signal(async |engine| engine.gather_history(path).await);
     match gathered {
         Ok(Err(failure)) => {
@@ -140,7 +164,7 @@ fn remove(store: &StorePlace, path: &Path, output: &Output) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(report: &IndexReport, path: &Path) -> String {
+pub(super) fn describe(report: &IndexReport, path: &Path) -> String {
     let files = &report.files;
     let mut text = format!(
         "{}: {} in {:.1} s, {} in the index\n  {} indexed, {} unchanged, {} removed",
@@ -158,7 +182,17 @@ fn describe(report: &IndexReport, path: &Path) -> String {
     if files.failed > 0 {
         let _ = write!(text, ", {} failed", files.failed);
     }
+    if files.skipped > 0 {
+        let _ = write!(text, ", {} skipped", files.skipped);
+    }
+    if files.pending > 0 {
+        let _ = write!(text, ", {} left for the next run", files.pending);
+    }
     text.push('\n');
+    if report.reused > 0 {
+        let files = counted(report.reused, "file");
+        let _ = writeln!(text, "  {files} taken over from another worktree without parsing");
+    }
     for problem in report.problems.iter().take(LISTED) {
         let _ = writeln!(text, "  {}: {}", one_line(&problem.path), one_line(&problem.message));
     }

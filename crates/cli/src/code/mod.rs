@@ -1,6 +1,7 @@
 //! The commands for code: `index`, `watch`, `search`, `similar`.
 
 mod index;
+mod merge;
 mod search;
 mod show;
 mod watch;

@@ -1,13 +1,14 @@
 //! `isolith search` and `isolith similar`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use isolith_engine::{
     CodeFilter, CodeHit, CodeHits, CodeSearch, EngineOptions, SearchMode, StorePlace,
 };
 use isolith_types::{Failure, Hint};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::show;
 use crate::output::Output;
@@ -20,6 +21,10 @@ pub(crate) struct SearchPlan {
     pub(crate) limit: u32,
     pub(crate) context: Option<usize>,
     pub(crate) listing: Listing,
+    /// The folder that it is asked in.
+    pub(crate) here: PathBuf,
+    /// Another store that may hold the same code.
+    pub(crate) store_above: Option<PathBuf>,
 }
 
 /// What to search for.
@@ -48,7 +53,8 @@ pub(crate) fn run(
     plan: &SearchPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let mut session = Session::open(store, EngineOptions::default())?;
+    let here = Some(plan.here.clone());
+    let mut session = Session::open(store, EngineOptions { here, ..EngineOptions::default() })?;
     let found = session.run(async |engine| {
         let (filter, limit) = (plan.filter.clone(), plan.limit);
         match &plan.asked {
@@ -67,13 +73,18 @@ pub(crate) fn run(
         found.hits.iter_mut().for_each(|hit| show::narrow(hit, plan.words(), around));
     }
     if let Some(degraded) = &found.degraded {
-        let why = degraded.worded(Hint::for_terminal);
+        let why = output.degraded(degraded);
         output.note(&format!("results may be incomplete: {why}"));
     }
     if found.weak && !found.hits.is_empty() {
         output.note("nothing fits well; these are the closest matches");
     }
-    print(&found, plan, output)?;
+    let notice = plan.store_above.as_ref().map(|above| notice(store, above, output));
+    if let Some(notice) = &notice {
+        output.note(notice);
+    }
+    let shown = Shown { found: &found, store, notice };
+    print(&shown, plan, output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,10 +98,37 @@ impl SearchPlan {
     }
 }
 
-fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Failure> {
-    let CodeHits { hits, degraded, weak, took } = found;
-    let degraded = degraded.as_ref().map(|it| it.worded(Hint::for_terminal));
-    let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
+/// Says which of two stores was searched, and how to make one of them.
+fn notice(store: &StorePlace, above: &Path, output: &Output) -> String {
+    let folder = store.path().parent().unwrap_or(store.path()).display().to_string();
+    let (used, above) = (store.path().display(), above.display());
+    let hint = output.hint(&Hint::MergeStore { folder });
+    format!("searched {used}; {above} may hold the same code: {hint}")
+}
+
+/// What was found, and where.
+struct Shown<'a> {
+    found: &'a CodeHits,
+    store: &'a StorePlace,
+    notice: Option<String>,
+}
+
+impl Shown<'_> {
+    fn document(&self, hits: &impl Serialize, output: &Output) -> Value {
+        let CodeHits { degraded, weak, took, .. } = self.found;
+        json!({
+            "hits": hits,
+            "degraded": degraded.as_ref().map(|it| output.degraded(it)),
+            "weak": weak,
+            "took_ms": (took.as_secs_f64() * 1e5).round() / 1e2,
+            "store": self.store.path(),
+            "notice": self.notice,
+        })
+    }
+}
+
+fn print(shown: &Shown<'_>, plan: &SearchPlan, output: &Output) -> Result<(), Failure> {
+    let hits = &shown.found.hits;
     match plan.listing {
         Listing::Lines => output.lines(hits),
         Listing::Files | Listing::FileLines => {
@@ -108,14 +146,11 @@ fn print(found: &CodeHits, plan: &SearchPlan, output: &Output) -> Result<(), Fai
             if plan.listing == Listing::FileLines {
                 return output.lines(&files);
             }
-            let document =
-                json!({ "hits": files, "degraded": degraded, "weak": weak, "took_ms": took_ms });
-            output.result(&document, &text)
+            output.result(&shown.document(&files, output), &text)
         }
         Listing::Hits => {
-            let document =
-                json!({ "hits": hits, "degraded": degraded, "weak": weak, "took_ms": took_ms });
-            output.result(&document, &show::hits(hits, plan.words(), plan.context, output))
+            let text = show::hits(hits, plan.words(), plan.context, output);
+            output.result(&shown.document(hits, output), &text)
         }
     }
 }

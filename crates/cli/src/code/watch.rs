@@ -96,16 +96,22 @@ fn print_event(event: &WatchEvent, output: &Output) {
 }
 
 fn line(report: &IndexReport) -> String {
-    let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
+    let FileCounts { seen, indexed, unchanged, removed, renamed, failed, skipped, pending } =
+        report.files;
     let mut line = format!(
         "{} in {:.2} s: {indexed} indexed, {unchanged} unchanged, {removed} removed",
         counted(seen, "file"),
         report.seconds.total
     );
-    for (count, word) in [(renamed, "renamed"), (failed, "failed")] {
+    let others =
+        [(renamed, "renamed"), (failed, "failed"), (skipped, "skipped"), (pending, "pending")];
+    for (count, word) in others {
         if count > 0 {
             line += &format!(", {count} {word}");
         }
+    }
+    for gone in report.problems.iter().filter(|it| it.code == "worktree_removed") {
+        line += &format!("; {}: {}", gone.path, gone.message);
     }
     line
 }

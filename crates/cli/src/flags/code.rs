@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use isolith_config::{Key, Layers, Value, parse_size};
-use isolith_engine::{CodeFilter, IndexOptions, SearchMode};
+use isolith_engine::{CodeFilter, IndexOptions, SearchMode, StorePlace};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
-use super::settings::Context;
+use super::settings::{Context, working_folder};
 use crate::code::{IndexCommand, Listing, SearchInput, SearchPlan, WatchPlan};
 
 /// Results of a search by default.
@@ -18,7 +18,9 @@ pub(super) const DEFAULT_RESULTS: u32 = 10;
 pub(super) struct TypedIndex {
     /// Folder to index [default: the working folder]
     ///
-    /// If it lies inside an indexed folder, only that part is updated.
+    /// If it lies inside an indexed folder, only that part is updated. A folder with a .git of
+    /// its own (a repository or a linked worktree, but not a submodule) is indexed by itself,
+    /// and so is one that ignore rules of the folders above exclude.
     pub(super) path: Option<PathBuf>,
     /// Index all files again, changed or not
     #[arg(long)]
@@ -35,6 +37,13 @@ pub(super) struct TypedIndex {
     /// Remove the folder from the index; its files stay
     #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "no_wait", "max_file_size", "include_secrets"])]
     remove: bool,
+    /// Merge the folder's own store into that of a folder above
+    ///
+    /// For a folder that was indexed before the one that contains it. Its code is indexed in
+    /// the store above; its own store is moved aside and kept. Refused if it holds anything
+    /// but code.
+    #[arg(long, conflicts_with_all = ["rebuild", "reembed", "fresh", "remove"])]
+    pub(super) merge: bool,
     /// Do not wait for another process that is indexing the folder: exit with 75
     #[arg(long)]
     no_wait: bool,
@@ -50,8 +59,8 @@ pub(super) struct TypedIndex {
 
 #[derive(Args)]
 pub(super) struct TypedSearch {
-    /// A question, keywords or a name
-    #[arg(required = true, num_args = 1.., value_name = "QUERY")]
+    /// A question, keywords or a name [default: the name given with --symbol]
+    #[arg(required_unless_present = "symbol", num_args = 1.., value_name = "QUERY")]
     query: Vec<String>,
     /// How to rank results
     #[arg(long, value_enum, default_value_t = TypedMode::Hybrid)]
@@ -94,6 +103,9 @@ pub(super) struct TypedCodeFilter {
     #[arg(long = "lang", value_name = "NAME")]
     languages: Vec<String>,
     /// Only files whose path matches, for example src/**/*.rs; may be repeated
+    ///
+    /// Relative to the root, except for patterns that begin with . or .. (relative to the
+    /// working folder) or / (absolute).
     #[arg(long = "path", value_name = "GLOB")]
     paths: Vec<String>,
     /// Only chunks of this kind: function, method, class, module, section, text; may be repeated
@@ -111,9 +123,13 @@ pub(super) struct TypedCodeFilter {
     /// Only files changed since then: a date (2026-01-31) or an age (30m, 12h, 90d, 3w)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<i64>,
-    /// Only this indexed folder; may be repeated
-    #[arg(long = "root", value_name = "DIR")]
+    /// Only this indexed folder; may be repeated [default: the one that contains the working
+    /// folder, else all]
+    #[arg(long = "root", value_name = "DIR", conflicts_with = "all_roots")]
     roots: Vec<PathBuf>,
+    /// All indexed folders of the store
+    #[arg(long)]
+    all_roots: bool,
 }
 
 #[derive(Args)]
@@ -154,7 +170,13 @@ impl From<TypedMode> for SearchMode {
 }
 
 impl TypedIndex {
-    pub(super) fn plan(self, path: PathBuf, settings: Layers) -> IndexCommand {
+    /// `merged` is the folder's own store if it is to be merged.
+    pub(super) fn plan(
+        self,
+        path: PathBuf,
+        settings: Layers,
+        merged: Option<StorePlace>,
+    ) -> IndexCommand {
         if self.remove {
             return IndexCommand::Remove(path);
         }
@@ -162,7 +184,10 @@ impl TypedIndex {
         let Self { rebuild, reembed, fresh, no_wait, include_secrets, .. } = self;
         let usual = IndexOptions::new(path);
         let options = IndexOptions { rebuild, reembed, wait: !no_wait, include_secrets, ..usual };
-        IndexCommand::Index { options, settings, fresh }
+        match merged {
+            Some(inner) => IndexCommand::Merge { inner, options, settings },
+            None => IndexCommand::Index { options, settings, fresh },
+        }
     }
 }
 
@@ -183,7 +208,10 @@ fn with_size(mut settings: Layers, max_file_size: Option<u64>) -> Layers {
 
 impl TypedSearch {
     pub(super) fn plan(self, context: &Context<'_>) -> Result<SearchPlan, Failure> {
-        let text = self.query.join(" ");
+        let text = match (&self.query[..], &self.filter.symbol) {
+            ([], Some(symbol)) => symbol.clone(),
+            (query, _) => query.join(" "),
+        };
         if text.trim().is_empty() {
             return Err(Failure::new(Code::BadInput, "the query is empty")
                 .with_hint("for example: isolith search \"where are retries handled\""));
@@ -245,6 +273,8 @@ impl TypedListing {
             },
             since: filter.since,
             roots: filter.roots,
+            all_roots: filter.all_roots,
+            base: Some(working_folder()?),
         };
         let listing = match (self.files_only, self.jsonl) {
             (true, true) => Listing::FileLines,
@@ -253,7 +283,8 @@ impl TypedListing {
             _ => Listing::Hits,
         };
         let limit = context.results(self.limit, DEFAULT_RESULTS)?;
-        Ok(SearchPlan { asked, filter, limit, context: self.context, listing })
+        let (context, here) = (self.context, working_folder()?);
+        Ok(SearchPlan { asked, filter, limit, context, listing, here, store_above: None })
     }
 }
 

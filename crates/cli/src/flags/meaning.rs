@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolith_config::{Key, PROJECT_FILE, ProjectFile};
-use isolith_engine::{DoctorOptions, PutMode, Selection, StorePlace, StoreScope, find_store};
+use isolith_engine::{
+    DoctorOptions, PutMode, Selection, StorePlace, StoreScope, Surroundings, find_store,
+    store_above,
+};
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
 use super::Command;
@@ -14,6 +17,7 @@ use super::typed::{
     TypedFilter, TypedIngest, TypedMetric, TypedOnError, TypedPersonal, TypedPlace, TypedQuery,
     TypedWhich,
 };
+use crate::code::SearchPlan;
 use crate::collection::{CollectionCommand, Question, read_vector};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
@@ -50,8 +54,14 @@ fn meaning(
         TypedCommand::Index(typed) => {
             let path = folder(typed.path.clone());
             context.of_folder(&path)?;
-            let store = code_store(context, Some(&path))?;
-            Command::Index(store, typed.plan(path, context.layers()?.clone()))
+            let (store, merged) = match typed.merge {
+                true => {
+                    let (above, inner) = stores_to_merge(context, &path)?;
+                    (above, Some(inner))
+                }
+                false => (code_store(context, Some(&path))?, None),
+            };
+            Command::Index(store, typed.plan(path, context.layers()?.clone(), merged))
         }
         TypedCommand::Watch(typed) => {
             let path = folder(typed.path.clone());
@@ -61,11 +71,11 @@ fn meaning(
         }
         TypedCommand::Search(typed) => {
             let plan = typed.plan(context)?;
-            Command::Search(code_store(context, None)?, plan)
+            search(context, plan)?
         }
         TypedCommand::Similar(typed) => {
             let plan = typed.plan(context)?;
-            Command::Search(code_store(context, None)?, plan)
+            search(context, plan)?
         }
         TypedCommand::Memory(typed) => {
             let store = personal_store(context, typed.place())?;
@@ -133,6 +143,32 @@ fn folder(path: Option<PathBuf>) -> PathBuf {
 fn code_store(context: &Context<'_>, indexed: Option<&Path>) -> Result<StorePlace, Failure> {
     let scope = indexed.map_or(StoreScope::Project, StoreScope::Indexed);
     find_store(&context.surroundings(false)?, scope)
+}
+
+/// A search in the project's store, which may not be the only one for this code.
+fn search(context: &Context<'_>, plan: SearchPlan) -> Result<Command, Failure> {
+    let store = code_store(context, None)?;
+    let is_given = context.surroundings(false)?.given.is_some();
+    let store_above = if is_given { None } else { store_above(store.path()) };
+    Ok(Command::Search(store, SearchPlan { store_above, ..plan }))
+}
+
+/// The store above a folder, and the folder's own.
+fn stores_to_merge(
+    context: &Context<'_>,
+    folder: &Path,
+) -> Result<(StorePlace, StorePlace), Failure> {
+    let surroundings = context.surroundings(false)?;
+    let own = surroundings.working_folder.join(folder).join(".isolith");
+    if !own.is_dir() {
+        let message = format!("{} has no store of its own to merge", folder.display());
+        return Err(Failure::new(Code::NotFound, message));
+    }
+    let own = find_store(
+        &Surroundings { given: Some(own), ..surroundings.clone() },
+        StoreScope::Project,
+    )?;
+    Ok((find_store(&surroundings, StoreScope::Above(folder))?, own))
 }
 
 fn store(context: &Context<'_>, place: &TypedPlace) -> Result<StorePlace, Failure> {

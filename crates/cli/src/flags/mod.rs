@@ -118,7 +118,8 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocat
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })?;
-    let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose);
+    let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose)
+        .with_store(typed.common.store.as_deref());
     let decided = meaning::decide(typed).map_err(|failure| refuse(&output, &failure))?;
     let Decided { command, log, warnings } = decided;
     for warning in warnings {

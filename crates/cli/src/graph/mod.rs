@@ -43,7 +43,9 @@ pub(crate) fn run(
         GraphCommand::Import(import) => return import::run(store, &import, output),
         GraphCommand::Query { query, format, key } => run_query(store, query, format, key, output)?,
         GraphCommand::Ask(question) => {
-            let mut session = Session::open(store, EngineOptions::default())?;
+            let here = std::env::current_dir().ok();
+            let options = EngineOptions { here, ..EngineOptions::default() };
+            let mut session = Session::open(store, options)?;
             let (document, text) = session.run(async |engine| question.answer(engine).await)?;
             output.result(&document, &text)?;
             session.close();

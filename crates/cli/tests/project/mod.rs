@@ -162,8 +162,13 @@ impl Project {
         self.env.fails_as(self.command(arguments), status, code)
     }
 
+    /// Indexes; the counts of the report must add up.
     pub fn index(&self, arguments: &[&str]) -> Value {
-        self.json(&[&["index"], arguments].concat())
+        let report = self.json(&[&["index"], arguments].concat());
+        if report["files"].is_object() {
+            adds_up(&report);
+        }
+        report
     }
 
     pub fn search(&self, arguments: &[&str]) -> Value {
@@ -222,6 +227,14 @@ pub fn body(number: usize) -> String {
         );
     }
     text
+}
+
+/// Every file that an index run has seen is counted once.
+pub fn adds_up(report: &Value) {
+    let files = report["files"].as_object().unwrap();
+    let others = files.iter().filter(|(name, _)| !["seen", "removed"].contains(&name.as_str()));
+    let sum: u64 = others.map(|(_, count)| count.as_u64().unwrap()).sum();
+    assert_eq!(files["seen"], sum, "{report}");
 }
 
 /// Files seen, indexed, unchanged, removed and renamed.

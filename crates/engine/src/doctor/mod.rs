@@ -137,6 +137,10 @@ impl Doctor {
                 0 => {}
                 removed => repaired.push(format!("removed {}", counted(removed, "expired entry"))),
             }
+            // A failure is reported by the command that needs the index.
+            for folder in engine.removed_worktrees().await.unwrap_or_default() {
+                repaired.push(format!("removed the index of the worktree {folder}, which is gone"));
+            }
         }
         let checks = found.into_iter().map(|examined| examined.report).collect();
         DoctorReport::new(checks, repaired, lost, error)

@@ -102,11 +102,15 @@ impl Engine {
         limit: usize,
     ) -> Result<Listed<ImportCycle>, Failure> {
         self.require_code().await?;
-        let query = "MATCH (a:File)-[r:IMPORTS]->(b:File) \
-                     WHERE r.certainty IN $certainties AND r.type_only IS NULL \
-                     RETURN id(a), a.path, id(b), b.path, r.line";
+        let (restricted, roots) = self.in_roots_here("a:File").await?;
+        let query = format!(
+            "{restricted}MATCH (a:File)-[r:IMPORTS]->(b:File) \
+             WHERE r.certainty IN $certainties AND r.type_only IS NULL \
+             RETURN id(a), a.path, id(b), b.path, r.line"
+        );
+        let parameters = [("certainties", certainties(candidates)), ("roots", roots)];
         let mut imports = Imports::default();
-        for mut row in self.rows(query, [("certainties", certainties(candidates))]).await? {
+        for mut row in self.rows(query, parameters).await? {
             let (from, from_path) = (row.number(), row.text().unwrap_or_default());
             let (to, to_path) = (row.number(), row.text().unwrap_or_default());
             imports.add((from, from_path), (to, to_path), row.line());
@@ -130,12 +134,15 @@ impl Engine {
             HotBy::Callees => "(n)-[r:CALLS]->()".to_owned(),
             HotBy::Links => format!("(n)-[r:{USES}]-()"),
         };
+        let (restricted, roots) = self.in_roots_here("n").await?;
         let query = format!(
-            "MATCH {pattern} WHERE r.certainty IN $certainties AND n.qualified_name IS NOT NULL \
+            "{restricted}MATCH {pattern} WHERE r.certainty IN $certainties AND n.qualified_name IS NOT NULL \
              WITH n, count(r) AS links ORDER BY links DESC, n.id LIMIT $most RETURN n, links"
         );
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let parameters = [("certainties", certainties(candidates)), ("most", Datum::Integer(most))];
+        let most = Datum::Integer(most);
+        let parameters =
+            [("certainties", certainties(candidates)), ("most", most), ("roots", roots)];
         let rows = self.rows(query, parameters).await?;
         let hotspot = |mut row: super::row::RowCells| {
             let symbol = row.symbol()?;

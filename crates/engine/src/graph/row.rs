@@ -147,6 +147,21 @@ impl Engine {
         Ok(rows.into_iter().filter_map(|mut row| row.symbol()).collect())
     }
 
+    /// The beginning of a query that restricts `node` to the roots that answer questions, with
+    /// the parameter `roots`; empty if all do.
+    pub(super) async fn in_roots_here(&self, node: &str) -> Result<(String, Datum), Failure> {
+        let roots = self.root_folders().await?;
+        let Some(answering) = self.answering(&roots)? else {
+            return Ok((String::new(), Datum::Null));
+        };
+        let ids = answering.iter().filter_map(|root| i64::try_from(root.id).ok());
+        let restricted = format!(
+            "MATCH (project:Project) WHERE project.root IN $roots \
+             MATCH (project)-[:CONTAINS*]->({node}) "
+        );
+        Ok((restricted, numbers(ids)))
+    }
+
     /// Fails if the graph contains no code.
     pub(super) async fn require_code(&self) -> Result<(), Failure> {
         match self.rows("MATCH (f:File) RETURN f.path LIMIT 1", []).await?.is_empty() {

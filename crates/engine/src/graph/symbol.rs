@@ -8,6 +8,7 @@ use isolith_types::{Code, Failure};
 
 use super::name::{SymbolName, similar_names};
 use super::row::{RowCells, Symbol, not_found, numbers};
+use crate::index::{RootFolder, root_around};
 use crate::open::Engine;
 
 /// Maximum number of listed candidates for an ambiguous name.
@@ -20,24 +21,20 @@ impl Engine {
     /// `not_found` if there is none, or no code is indexed; `bad_input` if the name is
     /// ambiguous; any error of the store.
     pub async fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
-        let (text, folder) = self.within_root(text).await?;
+        let (text, folders) = self.within_roots(text).await?;
+        let folders = folders.as_deref();
         let by_id = "MATCH (n {id: $id}) RETURN n";
-        let mut found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
+        let found = self.symbols(by_id, [("id", Datum::Text(text.clone()))]).await?;
+        let mut found = self.only_in(folders, found).await?;
         let name = SymbolName::parse(&text);
         if found.is_empty() {
             found = match name.line {
-                Some(line) => self.at_line(&name, line).await?,
-                None => self.named(&name).await?,
+                Some(line) => self.at_line(&name, line, folders).await?,
+                None => self.named(&name, folders).await?,
             };
         }
         if found.len() > 1 {
-            let folders = self.folders_of(&found).await?;
-            if let Some(folder) = &folder {
-                found.retain(|it| folders.get(&it.number) == Some(folder));
-            }
-            if found.len() > 1 {
-                return Err(ambiguous(&text, &found, &folders));
-            }
+            return Err(ambiguous(&text, &found, &self.folders_of(&found).await?));
         }
         match found.pop() {
             Some(symbol) => Ok(symbol),
@@ -67,16 +64,33 @@ impl Engine {
         Ok(parts)
     }
 
-    /// A path relative to its root, and the root's folder if the path was absolute.
-    async fn within_root(&self, text: &str) -> Result<(String, Option<PathBuf>), Failure> {
+    /// A path relative to its root, and the folders of the roots to look in if not all: that of
+    /// an absolute path, or else those that answer questions.
+    async fn within_roots(&self, text: &str) -> Result<(String, Option<Vec<PathBuf>>), Failure> {
+        let roots = self.root_folders().await?;
         if !text.starts_with('/') {
-            return Ok((text.strip_prefix("./").unwrap_or(text).to_owned(), None));
+            let folder = |root: &RootFolder| root.folder.clone();
+            let answering = self.answering(&roots)?;
+            let folders = answering.map(|roots| roots.into_iter().map(folder).collect());
+            return Ok((text.strip_prefix("./").unwrap_or(text).to_owned(), folders));
         }
-        let inner = self.roots().await?.into_iter().find_map(|root| {
+        let inner = root_around(&roots, Path::new(text)).and_then(|root| {
             let path = Path::new(text).strip_prefix(&root.folder).ok()?;
-            Some((path.to_string_lossy().into_owned(), Some(root.folder)))
+            Some((path.to_string_lossy().into_owned(), Some(vec![root.folder.clone()])))
         });
         Ok(inner.unwrap_or_else(|| (text.to_owned(), None)))
+    }
+
+    /// Those of these symbols that are in the roots with these folders, if any are given.
+    async fn only_in(
+        &self,
+        folders: Option<&[PathBuf]>,
+        mut symbols: Vec<Symbol>,
+    ) -> Result<Vec<Symbol>, Failure> {
+        let Some(meant) = folders.filter(|_| !symbols.is_empty()) else { return Ok(symbols) };
+        let folders = self.folders_of(&symbols).await?;
+        symbols.retain(|it| folders.get(&it.number).is_some_and(|it| meant.contains(it)));
+        Ok(symbols)
     }
 
     /// The folders of the symbols' roots.
@@ -86,7 +100,7 @@ impl Engine {
     ) -> Result<HashMap<i64, PathBuf>, Failure> {
         let query = "MATCH (p:Project)-[:CONTAINS*]->(n) WHERE id(n) IN $numbers \
                      RETURN id(n), p.root";
-        let roots = self.roots().await?;
+        let roots = self.root_folders().await?;
         let numbers = numbers(symbols.iter().map(|it| it.number));
         let rows = self.rows(query, [("numbers", numbers)]).await?;
         let folder = |mut row: RowCells| {
@@ -97,19 +111,28 @@ impl Engine {
         Ok(rows.into_iter().filter_map(folder).collect())
     }
 
-    async fn named(&self, name: &SymbolName) -> Result<Vec<Symbol>, Failure> {
+    async fn named(
+        &self,
+        name: &SymbolName,
+        folders: Option<&[PathBuf]>,
+    ) -> Result<Vec<Symbol>, Failure> {
         let by_name = "UNWIND $names AS name MATCH (n {name: name}) RETURN DISTINCT n";
         // `store.py` may be a file as well as a qualified name.
         let names = [Some(name.last()), name.name.as_deref()].into_iter().flatten();
         let names = names.map(|name| Datum::Text(name.to_owned())).collect();
         let mut found = self.symbols(by_name, [("names", Datum::List(names))]).await?;
         found.retain(|it| name.matches(&it.qualified_name, &it.path, it.is_file()));
-        Ok(most_likely(found))
+        Ok(most_likely(self.only_in(folders, found).await?))
     }
 
     /// The innermost definition that contains a line, or else the file.
-    async fn at_line(&self, name: &SymbolName, line: u32) -> Result<Vec<Symbol>, Failure> {
-        let files = self.named(&SymbolName { line: None, ..name.clone() }).await?;
+    async fn at_line(
+        &self,
+        name: &SymbolName,
+        line: u32,
+        folders: Option<&[PathBuf]>,
+    ) -> Result<Vec<Symbol>, Failure> {
+        let files = self.named(&SymbolName { line: None, ..name.clone() }, folders).await?;
         let [file] = files.as_slice() else { return Ok(files) };
         let around = "MATCH (f)-[:CONTAINS*]->(n) WHERE id(f) IN $file \
                       AND n.start_line <= $line AND n.end_line >= $line \

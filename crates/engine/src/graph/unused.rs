@@ -27,18 +27,20 @@ impl Engine {
     /// `not_found` if no code is indexed, or an error of the store.
     pub async fn unused(&self, exported: bool, limit: usize) -> Result<Listed<Symbol>, Failure> {
         self.require_code().await?;
+        let (restricted, roots) = self.in_roots_here("n").await?;
         let mut unused = Vec::new();
         for label in ["Function", "Method", "Class"] {
             let query = format!(
-                "MATCH (n:{label}) WHERE n.test = false AND (n.exported = false OR $exported) \
+                "{restricted}MATCH (n:{label}) WHERE n.test = false AND (n.exported = false OR $exported) \
                  AND NOT EXISTS {{ MATCH (n)<-[:{USES}]-(m) WHERE m <> n }} \
                  AND NOT EXISTS {{ MATCH (t)-[:CONTAINS*]->(n) WHERE t.test = true }} RETURN n"
             );
-            unused.extend(self.symbols(query, [("exported", Datum::Boolean(exported))]).await?);
+            let parameters = [("exported", Datum::Boolean(exported)), ("roots", roots.clone())];
+            unused.extend(self.symbols(query, parameters).await?);
         }
-        let query = "MATCH (n:Method) RETURN n.name, count(*)";
+        let query = format!("{restricted}MATCH (n:Method) RETURN n.name, count(*)");
         let methods: HashMap<String, i64> = self
-            .rows(query, [])
+            .rows(query, [("roots", roots)])
             .await?
             .into_iter()
             .filter_map(|mut row| Some((row.text()?, row.number())))

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use isolate::{CallOptions, Pool, PoolSettings, Supervised};
+use isolith_folder::git::shared_git_folder;
 use isolith_history::{FileChange, History, Repository, repository_of};
 use isolith_protocol::NoteGitFacts;
 use isolith_roles::{Intake, IntakeSettings, ReadHistory};
 use isolith_types::{Code, Failure};
 
-use super::roots::RootLocation;
+use super::place::RootLocation;
 use crate::failure::of_call;
 use crate::ingest::call_intake;
 use crate::open::{Engine, pool_settings};
@@ -33,8 +34,9 @@ impl Engine {
         let place = RootLocation::find(self, path).await?;
         let Some(root) = place.known().map(|root| root.id) else { return Err(place.not_indexed()) };
         let Some(repository) = repository_of(place.folder()) else { return Ok(0) };
-        // A file in the project must not make a server read a repository elsewhere.
-        if !self.allows_root(&repository.git_dir) && !repository.knows_work_tree() {
+        // A file in the project must not make the program read a repository elsewhere.
+        let confirmed = shared_git_folder(&repository.work_tree);
+        if confirmed.as_ref() != Some(&repository.common_dir) {
             return Ok(0);
         }
         let Some(below) = repository.below(place.folder()) else { return Ok(0) };

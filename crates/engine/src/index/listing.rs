@@ -1,15 +1,17 @@
 //! Lists a root's files, page by page, in a worker.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolate::{CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_folder::Folder;
-use isolith_history::repository_of;
+use isolith_folder::git::{git_folder_around, shared_git_folder};
 use isolith_roles::{Walk, WalkJob};
 use isolith_source::walk::{RulesAbove, SkippedPath, WalkOptions, WalkPage, rules_above};
 use isolith_types::Failure;
 
+use super::place::RootLocation;
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::status::WatchedPool;
@@ -123,10 +125,46 @@ fn identity(folder: &Folder) -> String {
     format!("{} {}", folder.path().display(), since.as_secs() / 3_600)
 }
 
-/// Git's `info/exclude` for a root whose repository is elsewhere: a linked worktree.
-fn exclude_outside(root: &std::path::Path) -> Option<std::path::PathBuf> {
-    if root.join(".git").symlink_metadata().ok()?.is_dir() {
-        return None;
+/// Git's `info/exclude` for a root whose repository is elsewhere: a linked worktree, or a
+/// submodule.
+fn exclude_outside(root: &Path) -> Option<PathBuf> {
+    let git_folder = shared_git_folder(root)?;
+    (git_folder != root.join(".git")).then(|| git_folder.join("info/exclude"))
+}
+
+/// What to list of a part of a root: files of any size and language, but neither the stores
+/// nor the other repositories in it.
+pub(crate) fn walk_options(engine: &Engine, folder: &Folder, under: &str) -> WalkOptions {
+    let repository = git_folder_around(folder.path());
+    WalkOptions {
+        under: under.to_owned(),
+        largest_file: u64::MAX,
+        include_secrets: false,
+        folders: false,
+        except: engine.private_folders(folder),
+        languages: Vec::new(),
+        repository: repository.map(|path| path.to_string_lossy().into_owned()),
     }
-    Some(repository_of(root)?.common_dir.join("info/exclude"))
+}
+
+/// Whether a walk of the root comes to the part of it that is to be indexed.
+///
+/// # Errors
+/// Any error of reading the folder; `draining` if the program is stopping.
+pub(super) async fn reaches(engine: &Engine, place: &RootLocation) -> Result<bool, Failure> {
+    let folder = place.open(engine)?;
+    let settings = engine.root_settings(place.folder())?;
+    let is_file = folder.metadata(Path::new(place.under())).is_ok_and(|it| it.is_file());
+    let what = WalkOptions { folders: !is_file, ..walk_options(engine, &folder, place.under()) };
+    let mut listing = Listing::begin(engine, &folder, what, &settings.ignored)?;
+    // Only the folders on the way are listed before the part itself.
+    listing.job.limit = 1;
+    while let Some(page) = listing.next().await? {
+        let files = page.files.iter().map(|it| &it.path);
+        let mut found = files.chain(&page.folders).chain(page.left_out.iter().map(|it| &it.path));
+        if found.any(|path| path == place.under()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

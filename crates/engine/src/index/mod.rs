@@ -1,14 +1,18 @@
 //! Indexing: adds a folder's new and changed files to the code index.
 
+mod batches;
 mod history;
 mod listing;
 mod lock;
 mod peak_memory;
 mod pipeline;
+mod place;
 mod plan;
 mod report;
+mod reuse;
 mod roots;
 mod settings;
+mod worktrees;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +23,8 @@ use isolate::Progress;
 use isolith_embed::{DIMENSION, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{
-    AddRoot, CODE_COLLECTION, ClearFiles, FinishIndex, LinkFiles, RemoveRoot, SegmentsOf,
-    SetCodeModel, code_spec,
+    AddRoot, CODE_COLLECTION, ClearFiles, FinishIndex, LinkFiles, RemoveRoot, RootState,
+    SegmentsOf, SetCodeModel, code_spec,
 };
 use isolith_roles::ParserSettings;
 use isolith_store::names::is_segment;
@@ -29,14 +33,15 @@ use isolith_types::{Code, CollectionSpec, Failure};
 use crate::fold::BUILDER_BUSY;
 use crate::open::{Engine, hide_from_git};
 pub(crate) use history::has_moved_since;
-pub(crate) use listing::Listing;
+pub(crate) use listing::{Listing, walk_options};
 pub(crate) use lock::{RootLock, lock_file};
 use peak_memory::PeakMemory;
 use pipeline::Pipeline;
+pub(crate) use place::RootLocation;
 use plan::IndexPlan;
 pub use report::{FileCounts, IndexProblem, IndexReport, Seconds};
 pub use roots::Root;
-pub(crate) use roots::RootLocation;
+pub(crate) use roots::{RootFolder, root_around};
 pub(crate) use settings::RootSettings;
 pub use settings::indexed_languages;
 
@@ -154,10 +159,7 @@ impl Engine {
         self.load_quarantine().await;
         let started = Instant::now();
         let memory = PeakMemory::watch(self);
-        let place = RootLocation::find(self, &options.path).await?;
-        if options.of_root.as_deref().is_some_and(|root| !place.is_known_as(root)) {
-            return Err(place.not_indexed());
-        }
+        let place = self.place_to_index(options).await?;
         let folder = place.open(self)?;
         let settings = &self.root_settings(place.folder())?;
         let lock = RootLock::take(self, place.folder(), options.wait, &watcher).await?;
@@ -165,10 +167,19 @@ impl Engine {
         // Another run may have added the root while this one waited.
         let (root, emptied) = self.add_root(&place, options).await?;
         hide_from_git(&self.inner.folder);
-        let run =
-            Run { root, place: &place, folder: &folder, settings, options, watcher: &watcher };
+        report.chunks = root.chunks;
+        let run = Run {
+            root: root.id,
+            place: &place,
+            folder: &folder,
+            settings,
+            options,
+            watcher: &watcher,
+        };
         let stopped = self.bring_up_to_date(run, &mut report).await?;
-        report.interrupted = stopped;
+        if stopped {
+            report.interrupt();
+        }
         // A concurrent change of the model may hold another root's lock.
         drop(lock);
         for other in emptied.into_iter().filter(|_| !stopped) {
@@ -190,20 +201,27 @@ impl Engine {
         let root = self.root_at(path).await?;
         let watcher: IndexWatcher = Arc::new(|_| {});
         let _lock = RootLock::take(self, &root.folder, true, &watcher).await?;
-        self.forget_files(Some(root.id)).await?;
-        self.write(RemoveRoot { root: root.id }, None).await?;
-        self.fold_later(CODE_COLLECTION);
+        self.drop_root(root.id).await?;
         Ok(root)
     }
 
-    /// The root's number, and the other roots whose vectors were dropped with the old model.
+    /// Removes a root with all its files. The caller must hold its lock.
+    async fn drop_root(&self, root: u64) -> Result<(), Failure> {
+        self.forget_files(Some(root)).await?;
+        self.write(RemoveRoot { root }, None).await?;
+        self.fold_later(CODE_COLLECTION);
+        Ok(())
+    }
+
+    /// The root, and the other roots whose vectors were dropped with the old model.
     async fn add_root(
         &self,
         place: &RootLocation,
         options: &IndexOptions,
-    ) -> Result<(u64, Vec<Root>), Failure> {
+    ) -> Result<(RootState, Vec<Root>), Failure> {
         let spec = code_spec(DIMENSION as u32, model_name());
-        let add = AddRoot { path: place.stored(), spec: spec.clone() };
+        let (path, worktree) = (place.stored(), place.worktree(self));
+        let add = AddRoot { path, spec: spec.clone(), worktree };
         let added = match self.write(add.clone(), None).await {
             Err(failure) if failure.code == Code::ModelMismatch && options.reembed => {
                 self.forget_files(None).await?;
@@ -217,7 +235,7 @@ impl Engine {
         let mut emptied = if options.reembed { self.roots().await? } else { Vec::new() };
         let is_emptied = |it: &Root| it.id != root.id && it.files == 0 && it.indexed_at.is_some();
         emptied.retain(is_emptied);
-        Ok((root.id, emptied))
+        Ok((root, emptied))
     }
 
     async fn change_model(&self, spec: CollectionSpec) -> Result<(), Failure> {
@@ -274,9 +292,8 @@ impl Engine {
             Err(failure) if is_stop(&failure) => return Ok(true),
             done => done?,
         }
-        let Run { root, place, options, watcher, .. } = run;
         let clock = Instant::now();
-        let folded = self.finish(root, place, options, watcher, report).await;
+        let folded = self.finish(run, report).await;
         report.seconds.fold = clock.elapsed().as_secs_f64();
         match folded {
             Err(failure) if is_stop(&failure) => Ok(true),
@@ -294,16 +311,14 @@ impl Engine {
 
     async fn finish(
         &self,
-        root: u64,
-        place: &RootLocation,
-        options: &IndexOptions,
-        watcher: &IndexWatcher,
+        Run { root, place, options, watcher, .. }: Run<'_>,
         report: &mut IndexReport,
     ) -> Result<(), Failure> {
         self.link(root, watcher).await?;
         if place.under().is_empty() {
             self.write(FinishIndex { root }, None).await?;
         }
+        self.drop_removed_worktrees(report).await?;
         watcher(IndexProgress { stage: IndexStage::Folding, done: 0, total: 0 });
         let watcher = Arc::clone(watcher);
         let on_progress = move |progress: Progress| {
@@ -325,8 +340,6 @@ impl Engine {
             }
             self.due().remove(&SegmentsOf::Collection(CODE_COLLECTION.to_owned()));
         }
-        let roots = self.roots().await?;
-        report.chunks = roots.iter().find(|it| it.id == root).map_or(0, |it| it.chunks);
         Ok(())
     }
 }

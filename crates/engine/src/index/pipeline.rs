@@ -10,14 +10,15 @@ use bytes::Bytes;
 use isolate::{BatchPart, Bulk, CallError, CallOptions, Pool, PoolSettings, Supervised};
 use isolith_embed::{DIMENSION, model_name};
 use isolith_folder::Folder;
-use isolith_protocol::{EmbedMovedFile, MoveFile, PutFiles, RemoveFiles, TouchFiles};
+use isolith_protocol::{EmbedMovedFile, FileMoved, MoveFile, PutFiles, RemoveFiles, TouchFiles};
 use isolith_roles::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 use isolith_source::Language;
 use isolith_source::walk::{Contents, ReadError, read};
 use isolith_types::{Code, Failure, FileVersion};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
+use super::batches::{Batches, Turn};
 use super::plan::{IndexPlan, ToRead};
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, IndexWatcher, Run};
 use crate::failure::of_call;
@@ -51,8 +52,10 @@ const PATIENCE: u32 = 4;
 
 /// One run over the files of a plan.
 pub(super) struct Pipeline {
-    engine: Engine,
-    root: u64,
+    pub(super) engine: Engine,
+    pub(super) root: u64,
+    /// Other roots that may have the same files.
+    pub(super) siblings: Vec<u64>,
     folder: Folder,
     largest_file: u64,
     rebuild: bool,
@@ -67,12 +70,14 @@ pub(super) struct Pipeline {
 
 /// A file that was read.
 #[derive(Debug, Clone)]
-struct File {
-    note: FileToParse,
-    modified: i64,
+pub(super) struct File {
+    pub(super) note: FileToParse,
+    pub(super) modified: i64,
     bytes: Bytes,
     /// Whether its content is already indexed as plain text.
-    again: bool,
+    pub(super) again: bool,
+    /// Whether it is not in the index yet.
+    pub(super) is_new: bool,
 }
 
 /// Files that need no parsing, or could not be read.
@@ -98,18 +103,23 @@ struct Move {
 
 /// The results of parsing and storing.
 #[derive(Debug, Default)]
-struct Stored {
-    indexed: u64,
+pub(super) struct Stored {
+    pub(super) indexed: u64,
     unchanged: u64,
-    chunks: u64,
     failed: u64,
+    /// Files with secrets, which are not indexed.
+    skipped: u64,
+    /// Indexed files that another root had already.
+    pub(super) reused: u64,
+    inserted_chunks: u64,
+    deleted_chunks: u64,
     problems: Vec<IndexProblem>,
 }
 
 impl Pipeline {
     pub(super) fn new(
         engine: &Engine,
-        Run { root, folder, settings: limits, options, watcher, .. }: Run<'_>,
+        Run { root, place, folder, settings: limits, options, watcher }: Run<'_>,
     ) -> Result<Self, Failure> {
         let settings = PoolSettings {
             memory_cap: Some(PARSER_MEMORY),
@@ -123,6 +133,7 @@ impl Pipeline {
         Ok(Self {
             engine: engine.clone(),
             root,
+            siblings: if options.rebuild { Vec::new() } else { place.siblings() },
             folder: folder.clone(),
             largest_file: limits.max_file_size,
             rebuild: options.rebuild,
@@ -203,14 +214,15 @@ impl Pipeline {
                 }
             };
             let Some((batch, mut turn)) = next else { return (stored, Ok(())) };
-            if let Err(failure) = self.store_batch(&batch, &mut turn, &mut stored).await {
+            let files = batch.len() as u64;
+            if let Err(failure) = self.store_batch(batch, &mut turn, &mut stored).await {
                 // Stop the reader of a failed run.
                 batches.lock().await.files.close();
                 return (stored, Err(failure));
             }
             drop(turn);
-            let done = self.done.fetch_add(batch.len() as u64, Ordering::Relaxed);
-            self.show(done + batch.len() as u64);
+            let done = self.done.fetch_add(files, Ordering::Relaxed);
+            self.show(done + files);
         }
     }
 
@@ -221,13 +233,14 @@ impl Pipeline {
 
     async fn store_batch(
         &self,
-        batch: &[File],
+        batch: Vec<File>,
         turn: &mut Turn,
         stored: &mut Stored,
     ) -> Result<(), Failure> {
-        let mut left = vec![batch];
+        let batch = self.reuse(batch, turn, stored).await?;
+        let mut left = vec![&batch[..]];
         let mut refusals = 0;
-        while let Some(files) = left.pop() {
+        while let Some(files) = left.pop().filter(|files| !files.is_empty()) {
             let options = CallOptions { idempotent: true, ..CallOptions::default() };
             let parts =
                 self.parsers.call_batch(files, |files| self.job(files, false), options).await;
@@ -270,21 +283,26 @@ impl Pipeline {
             code,
             message: format!("{error}; indexed as plain text"),
         };
-        stored.failed += 1;
         if file.again {
-            stored.unchanged += 1;
+            stored.failed += 1;
             stored.problems.push(note);
             return Ok(());
         }
         let options = CallOptions { idempotent: true, ..CallOptions::default() };
+        let mut as_text = Stored::default();
         let outcome = match self.parsers.call(&self.job(files, true), options).await {
-            Ok(answer) => self.put(answer.reply, files, stored).await,
+            Ok(answer) => self.put(answer.reply, files, &mut as_text).await,
             Err(error) if blames_input(&error) => {
                 note.message = format!("{error}; not indexed");
                 Ok(())
             }
             Err(error) => Err(of_call(&error)),
         };
+        // It counts once: as skipped if it turns out to have a secret, else as failed.
+        stored.failed += 1 - as_text.skipped;
+        stored.skipped += as_text.skipped;
+        stored.count_chunks(as_text.inserted_chunks, as_text.deleted_chunks);
+        stored.problems.append(&mut as_text.problems);
         stored.problems.push(note);
         outcome
     }
@@ -322,7 +340,8 @@ impl Pipeline {
                 vectors: parsed.vectors,
                 model: model_name().to_owned(),
             };
-            self.engine.write(put, None).await?;
+            let put = self.engine.write(put, None).await?.done.reply;
+            stored.count_chunks(put.inserted, put.deleted);
         }
         for (file, note) in all() {
             stored.note(&file.note.path, note, self.include_secrets);
@@ -340,62 +359,63 @@ impl Pipeline {
         let root = self.root;
         report.files.seen -= vanished;
         report.files.failed += failed;
-        report.files.unchanged += touched.len() as u64;
         report.problems.extend(problems);
         report.problems.sort_by(|a, b| a.path.cmp(&b.path));
         for some in touched.chunks(MANY_PATHS) {
             let files =
                 some.iter().map(|(path, it)| (path.clone(), it.modified, it.size)).collect();
             self.engine.write(TouchFiles { root, files }, None).await?;
+            report.files.unchanged += some.len() as u64;
         }
-        let moved_files = moved.len() as u64;
-        let not_moved = self.rename_all(moved.clone()).await?;
-        report.files.renamed = moved_files - not_moved.len() as u64;
-        let renamed: HashSet<&str> = moved
-            .iter()
-            .map(|it| it.from.as_str())
-            .filter(|from| !not_moved.iter().any(|it| it == from))
-            .collect();
-        let gone: Vec<String> = gone
-            .into_iter()
-            .map(|(path, _)| path)
-            .filter(|path| !renamed.contains(path.as_str()))
-            .collect();
+        let renamed = self.rename_all(moved, report).await?;
+        let gone: Vec<String> =
+            gone.into_iter().map(|(path, _)| path).filter(|path| !renamed.contains(path)).collect();
         for some in gone.chunks(MANY_PATHS) {
             let remove = RemoveFiles { root, paths: some.to_vec() };
-            self.engine.write(remove, None).await?;
+            let removed = self.engine.write(remove, None).await?.done.reply;
+            report.count_chunks(0, removed.deleted);
             report.files.removed += some.len() as u64;
         }
         Ok(())
     }
 
-    /// Renames files concurrently, so that they share transactions. Returns the old paths of
-    /// those that failed: they are removed, and the next run indexes the files as new.
-    async fn rename_all(self: &Arc<Self>, moved: Vec<Move>) -> Result<Vec<String>, Failure> {
+    /// Renames files concurrently, so that they share transactions. Returns the old paths.
+    /// Files that could not be renamed are removed, and the next run indexes them as new.
+    async fn rename_all(
+        self: &Arc<Self>,
+        moved: Vec<Move>,
+        report: &mut IndexReport,
+    ) -> Result<HashSet<String>, Failure> {
         let mut moves = JoinSet::new();
         let mut waiting = moved.into_iter();
-        let mut not_moved = Vec::new();
+        let mut renamed = HashSet::new();
         loop {
             while moves.len() < MOVES
                 && let Some(it) = waiting.next()
             {
-                let (pipeline, from) = (Arc::clone(self), it.from.clone());
-                moves.spawn(async move { (from, pipeline.rename(it).await) });
+                let pipeline = Arc::clone(self);
+                moves.spawn(async move { (it.clone(), pipeline.rename(it).await) });
             }
-            let Some(task) = moves.join_next().await else { return Ok(not_moved) };
+            let Some(task) = moves.join_next().await else { return Ok(renamed) };
             match task.map_err(|error| Failure::new(Code::Failed, error.to_string()))? {
-                (_, Ok(())) => {}
+                (it, Ok(done)) => {
+                    report.count_chunks(0, done.deleted);
+                    report.files.renamed += 1;
+                    renamed.insert(it.from);
+                }
                 (_, Err(failure)) if super::is_stop(&failure) => return Err(failure),
-                (from, Err(failure)) => {
-                    tracing::warn!(from, %failure, "a renamed file could not be moved");
-                    not_moved.push(from);
+                (it, Err(failure)) => {
+                    let message = format!("it was renamed, and is left to the next run: {failure}");
+                    let problem = IndexProblem { path: it.to, code: "rename_failed", message };
+                    report.problems.push(problem);
+                    report.files.failed += 1;
                 }
             }
         }
     }
 
     /// Embeds the stored chunks again, because the path is part of their vectors.
-    async fn rename(&self, it: Move) -> Result<(), Failure> {
+    async fn rename(&self, it: Move) -> Result<FileMoved, Failure> {
         let Move { from, to, version } = it;
         let embed = EmbedMovedFile { root: self.root, path: from.clone(), as_path: to.clone() };
         let vectors = self.engine.ask(embed).await?;
@@ -408,7 +428,7 @@ impl Pipeline {
             vectors,
             model: model_name().to_owned(),
         };
-        self.engine.write(step, None).await.map(drop)
+        Ok(self.engine.write(step, None).await?.done.reply)
     }
 }
 
@@ -428,22 +448,29 @@ impl Stored {
             Some((rule, line)) => {
                 let message = format!("line {line}: looks like a secret ({rule}); not indexed");
                 list("secret", message);
+                self.skipped += 1;
                 return;
             }
             None => {}
         }
-        self.chunks += u64::from(note.chunks);
         match note.stored {
             true => self.indexed += 1,
             false => self.unchanged += 1,
         }
     }
 
+    pub(super) fn count_chunks(&mut self, inserted: u64, deleted: u64) {
+        self.inserted_chunks += inserted;
+        self.deleted_chunks += deleted;
+    }
+
     fn tell(self, report: &mut IndexReport) {
+        report.files.skipped += self.skipped;
         report.files.indexed += self.indexed;
         report.files.unchanged += self.unchanged;
-        report.chunks += self.chunks;
         report.files.failed += self.failed;
+        report.reused += self.reused;
+        report.count_chunks(self.inserted_chunks, self.deleted_chunks);
         report.problems.extend(self.problems);
     }
 }
@@ -462,44 +489,6 @@ fn blames_input(error: &CallError) -> bool {
         | CallError::BreakerOpen { .. }
         | CallError::Draining { .. }
         | CallError::StartFailed { .. } => false,
-    }
-}
-
-/// Batches in the order in which they are read, and stored: the rows of the index must not depend
-/// on which parser is faster.
-struct Batches {
-    files: mpsc::Receiver<Vec<File>>,
-    /// Ends when the batch before the next one is stored.
-    before: oneshot::Receiver<()>,
-}
-
-/// The turn of a batch to be stored. It is over when this is dropped, whatever has happened.
-struct Turn {
-    before: Option<oneshot::Receiver<()>>,
-    _after: oneshot::Sender<()>,
-}
-
-impl Batches {
-    fn new(files: mpsc::Receiver<Vec<File>>) -> Self {
-        let (_, before) = oneshot::channel();
-        Self { files, before }
-    }
-
-    async fn next(&mut self) -> Option<(Vec<File>, Turn)> {
-        let files = self.files.recv().await?;
-        let (after, next) = oneshot::channel();
-        let before = std::mem::replace(&mut self.before, next);
-        Some((files, Turn { before: Some(before), _after: after }))
-    }
-}
-
-impl Turn {
-    /// Waits until all batches before are stored, or have failed.
-    async fn comes(&mut self) {
-        if let Some(before) = self.before.take() {
-            // Nothing is sent: the turn before is dropped.
-            let _ = before.await;
-        }
     }
 }
 
@@ -559,7 +548,8 @@ impl Reader {
         let secret = secret.filter(|_| same);
         let note = FileToParse { path, hash: version.hash, length: size, secret };
         let again = again && same && !outdated;
-        self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again });
+        let is_new = known.is_none();
+        self.batch.push(File { note, modified, bytes: Bytes::from(bytes), again, is_new });
         size as usize
     }
 

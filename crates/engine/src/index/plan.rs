@@ -10,8 +10,8 @@ use isolith_source::secrets::is_secret_problem;
 use isolith_source::walk::{SkipReason, SkippedPath, WalkOptions, WalkPage};
 use isolith_types::{Code, Failure, FileVersion, Hint, counted};
 
-use super::listing::Listing;
-use super::roots::RootLocation;
+use super::listing::{Listing, walk_options};
+use super::place::RootLocation;
 use super::{IndexProblem, IndexProgress, IndexReport, IndexStage, Run};
 use crate::open::Engine;
 
@@ -78,14 +78,13 @@ impl IndexPlan {
         let Run { place, folder, settings, options, watcher, .. } = run;
         let clock = Instant::now();
         watcher(IndexProgress { stage: IndexStage::Walking, done: 0, total: 0 });
-        let what = WalkOptions {
-            under: place.under().to_owned(),
+        let mut what = WalkOptions {
             largest_file: settings.max_file_size,
             include_secrets: options.include_secrets,
-            folders: false,
-            except: engine.private_folders(folder),
             languages: settings.languages.clone(),
+            ..walk_options(engine, folder, place.under())
         };
+        what.except.extend(place.inner_roots());
         let mut listing = Listing::begin(engine, folder, what, &settings.ignored)?;
         // The walking worker starts while the index is read.
         let (known, page) = tokio::join!(known_files(engine, run), listing.next());
@@ -229,6 +228,9 @@ fn problem(left_out: SkippedPath) -> IndexProblem {
         SkipReason::Name => ("bad_name", "its name is not valid Unicode".to_owned()),
         SkipReason::Unreadable(reason) => ("unreadable", reason),
         SkipReason::Store => ("store", "it is a store of Isolith and was not read".to_owned()),
+        SkipReason::Repository => {
+            ("repository", "it is a repository of its own; index it separately".to_owned())
+        }
         SkipReason::TooMany(most) => {
             ("too_many_files", format!("the folder has more than {most} entries and was not read"))
         }

@@ -5,8 +5,10 @@ use serde::Serialize;
 pub struct IndexReport {
     /// Numbers of files.
     pub files: FileCounts,
-    /// Number of chunks in the index of this root; if interrupted, of those stored so far.
+    /// Number of chunks in the index of this root.
     pub chunks: u64,
+    /// Number of indexed files that were taken over from another worktree of the repository.
+    pub reused: u64,
     /// Files that are not indexed, or not completely.
     pub problems: Vec<IndexProblem>,
     /// How long it took.
@@ -22,7 +24,7 @@ pub struct IndexReport {
 
 impl IndexReport {
     /// Adds the result for another root.
-    pub(super) fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: Self) {
         let (files, more) = (&mut self.files, other.files);
         files.seen += more.seen;
         files.indexed += more.indexed;
@@ -30,13 +32,29 @@ impl IndexReport {
         files.removed += more.removed;
         files.renamed += more.renamed;
         files.failed += more.failed;
+        files.skipped += more.skipped;
+        files.pending += more.pending;
         self.chunks += other.chunks;
+        self.reused += other.reused;
         self.problems.extend(other.problems);
         self.interrupted |= other.interrupted;
     }
+
+    /// Marks the run as interrupted.
+    pub(super) fn interrupt(&mut self) {
+        let FileCounts { seen, indexed, unchanged, renamed, failed, skipped, .. } = self.files;
+        let done = indexed + unchanged + renamed + failed + skipped;
+        self.files.pending = seen.saturating_sub(done);
+        self.interrupted = true;
+    }
+
+    /// Updates the number of chunks after a write.
+    pub(super) fn count_chunks(&mut self, inserted: u64, deleted: u64) {
+        self.chunks = (self.chunks + inserted).saturating_sub(deleted);
+    }
 }
 
-/// Numbers of files in a run.
+/// Numbers of files in a run: `seen` is the sum of all others but `removed`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct FileCounts {
     /// All files to be indexed.
@@ -51,6 +69,10 @@ pub struct FileCounts {
     pub renamed: u64,
     /// Files that could not be read, or that crashed the parser (these are stored as plain text).
     pub failed: u64,
+    /// Files with secrets in them, which are not indexed.
+    pub skipped: u64,
+    /// Files that an interrupted run did not get to.
+    pub pending: u64,
 }
 
 /// A file that is not indexed, or not completely.
@@ -59,7 +81,7 @@ pub struct IndexProblem {
     /// Relative to the root.
     pub path: String,
     /// The kind of problem: `secret`, `secret_included`, `too_large`, `bad_name`, `unreadable`, `quarantined`,
-    /// `parser_died`, `slow`, `missing_root`.
+    /// `parser_died`, `slow`, `missing_root`, `repository`, `worktree_removed`, and others.
     pub code: &'static str,
     /// A description for people.
     pub message: String,

@@ -1,9 +1,9 @@
 //! The roots of a store, and how paths relate to them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use isolith_folder::Folder;
-use isolith_protocol::{ListRoots, RootState};
+use isolith_folder::git::{Worktree, shared_git_folder, without_dots};
+use isolith_protocol::{ListRoots, LocateRoots, RootPlace, RootState};
 use isolith_types::{Code, Failure, Hint};
 use serde::Serialize;
 
@@ -18,10 +18,55 @@ pub struct Root {
     pub folder: PathBuf,
     /// When a run over the whole root was last completed, in milliseconds since 1970.
     pub indexed_at: Option<i64>,
+    /// For a linked worktree: the folder that git keeps for it.
+    pub worktree: Option<PathBuf>,
     /// Number of indexed files.
     pub files: u64,
     /// Number of chunks.
     pub chunks: u64,
+}
+
+/// An indexed folder, without counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RootFolder {
+    pub(crate) id: u64,
+    pub(crate) folder: PathBuf,
+    /// Whether an index run over it was ever completed.
+    pub(crate) finished: bool,
+}
+
+impl AsRef<Path> for Root {
+    fn as_ref(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl AsRef<Path> for RootFolder {
+    fn as_ref(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// The root that a path belongs to: the innermost one around it.
+pub(crate) fn root_around<'r, R: AsRef<Path>>(roots: &'r [R], path: &Path) -> Option<&'r R> {
+    let around = roots.iter().filter(|root| path.starts_with(root));
+    around.max_by_key(|root| root.as_ref().components().count())
+}
+
+impl Root {
+    /// The folder that all worktrees of its repository share.
+    pub(super) fn shared_git_folder(&self) -> Option<PathBuf> {
+        match &self.worktree {
+            Some(entry) => Some(Worktree::kept_in(entry.clone())?.shared_git_folder().to_owned()),
+            None => shared_git_folder(&self.folder),
+        }
+    }
+
+    /// Whether it was a linked worktree that has been removed.
+    pub(crate) fn is_removed_worktree(&self) -> bool {
+        let worktree = self.worktree.clone().and_then(Worktree::kept_in);
+        worktree.is_some_and(|worktree| worktree.is_removed(&self.folder))
+    }
 }
 
 impl Engine {
@@ -31,45 +76,63 @@ impl Engine {
     /// Any error of a read.
     pub async fn roots(&self) -> Result<Vec<Root>, Failure> {
         let roots = self.ask(ListRoots).await?.into_iter().map(|state| self.root(state));
-        Ok(roots.filter(|root| self.allows_root(&root.folder)).collect())
+        Ok(roots.filter(|it| self.allows_root(&it.folder, it.worktree.as_deref())).collect())
     }
 
     fn root(&self, state: RootState) -> Root {
-        let RootState { id, path, indexed_at, files, chunks } = state;
-        Root { id, folder: self.root_folder(&path), indexed_at, files, chunks }
+        let RootState { id, path, indexed_at, worktree, files, chunks } = state;
+        let worktree = worktree.map(|entry| self.root_folder(&entry));
+        Root { id, folder: self.root_folder(&path), indexed_at, worktree, files, chunks }
+    }
+
+    /// The indexed folders that this engine may read, without counts.
+    pub(crate) async fn root_folders(&self) -> Result<Vec<RootFolder>, Failure> {
+        Ok(self.allowed_roots(&self.ask(LocateRoots).await?))
+    }
+
+    /// Those of these roots that this engine may read.
+    pub(crate) fn allowed_roots(&self, places: &[RootPlace]) -> Vec<RootFolder> {
+        let allowed = places.iter().filter(|it| self.allows_place(it));
+        let folder = |it: &RootPlace| RootFolder {
+            id: it.id,
+            folder: self.root_folder(&it.path),
+            finished: it.indexed_at.is_some(),
+        };
+        allowed.map(folder).collect()
     }
 
     /// The root at this path.
     pub(crate) async fn root_at(&self, path: &Path) -> Result<Root, Failure> {
         let real = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
-        let real = plain(&real.unwrap_or_else(|_| path.to_owned()));
+        let real = without_dots(&real.unwrap_or_else(|_| path.to_owned()));
         let roots = self.roots().await?;
-        if let Some(root) = roots.iter().find(|root| root.folder == real) {
-            return Ok(root.clone());
+        match root_around(&roots, &real) {
+            Some(root) if root.folder == real => Ok(root.clone()),
+            Some(root) => {
+                let (part, whole) = (real.display(), root.folder.display());
+                let message = format!("{part} is only a part of {whole}, which has the index");
+                Err(Failure::new(Code::BadInput, message)
+                    .with_hint("name that folder, or leave the part out with .isolithignore"))
+            }
+            None => Err(not_indexed(&real)),
         }
-        if let Some(root) = roots.iter().find(|root| real.starts_with(&root.folder)) {
-            let (part, whole) = (real.display(), root.folder.display());
-            let message = format!("{part} is only a part of {whole}, which has the index");
-            return Err(Failure::new(Code::BadInput, message)
-                .with_hint("name that folder, or leave the part out with .isolithignore"));
-        }
-        Err(not_indexed(&real))
     }
 
     /// The folder of a root, from its stored path.
     pub(crate) fn root_folder(&self, path: &str) -> PathBuf {
-        plain(&self.home().join(path))
+        without_dots(&self.home().join(path))
     }
 
-    /// The path to store for a root. Relative to the folder that contains the store if it is
-    /// below it, so that both can be moved together.
-    fn home(&self) -> PathBuf {
+    /// The folder that contains the store.
+    pub(crate) fn home(&self) -> PathBuf {
         let store = self.folder();
         // A store that is a link belongs to the folder that contains the link.
         let home = store.parent().filter(|home| *home != Path::new("")).unwrap_or(Path::new("."));
         std::fs::canonicalize(home).unwrap_or_else(|_| home.to_owned())
     }
 
+    /// The path to store for a root. Relative to the folder that contains the store if it is
+    /// below it, so that both can be moved together.
     pub(crate) fn stored_path(&self, folder: &Path) -> String {
         let relative = folder.strip_prefix(self.home()).ok();
         // The folder itself is stored as ".", because a path must not be empty.
@@ -79,125 +142,23 @@ impl Engine {
     }
 }
 
-/// The root that a path belongs to, and its part of it.
-#[derive(Debug)]
-pub(crate) struct RootLocation {
-    root: Option<Root>,
-    folder: PathBuf,
-    stored: String,
-    under: String,
-}
-
-impl RootLocation {
-    /// Finds the root that contains `path`, or treats `path` as a new root.
-    pub(crate) async fn find(engine: &Engine, path: &Path) -> Result<Self, Failure> {
-        let real = existing(path)?;
-        let roots = match engine.inner.folder.truth().exists() {
-            true => engine.roots().await?,
-            false => Vec::new(),
-        };
-        if let Some(root) = roots.iter().find(|root| real.starts_with(&root.folder)) {
-            let under = real.strip_prefix(&root.folder).unwrap_or(Path::new(""));
-            let under = under.to_str().ok_or_else(|| no_unicode(&real))?.to_owned();
-            let (folder, stored) = (root.folder.clone(), engine.stored_path(&root.folder));
-            return Ok(Self { root: Some(root.clone()), folder, stored, under });
-        }
-        if let Some(inner) = roots.iter().find(|root| root.folder.starts_with(&real)) {
-            let folder = inner.folder.display().to_string();
-            let message = format!("{} contains {folder}, which has an index", real.display());
-            return Err(
-                Failure::new(Code::BadInput, message).with_hint(Hint::RemoveInnerIndex { folder })
-            );
-        }
-        if !real.is_dir() {
-            let message =
-                format!("{} is a file outside of any folder with an index", real.display());
-            return Err(Failure::new(Code::BadInput, message).with_hint("index its folder"));
-        }
-        if real.to_str().is_none() {
-            return Err(no_unicode(&real));
-        }
-        let stored = engine.stored_path(&real);
-        Ok(Self { root: None, folder: real, stored, under: String::new() })
-    }
-
-    /// Opens the root's folder; everything is read through it.
-    pub(crate) fn open(&self, engine: &Engine) -> Result<Folder, Failure> {
-        engine.open_root(&self.folder).map_err(|error| {
-            let message = format!("{} cannot be opened: {error}", self.folder.display());
-            match error.kind() {
-                std::io::ErrorKind::PermissionDenied if !engine.allows_root(&self.folder) => {
-                    let message = format!(
-                        "{} is outside of the folders that this server may read",
-                        self.folder.display()
-                    );
-                    Failure::new(Code::ForbiddenPath, message).with_hint(Hint::AllowFolder)
-                }
-                std::io::ErrorKind::PermissionDenied => Failure::new(Code::BadInput, message),
-                _ => Failure::new(Code::NotFound, message).with_hint(Hint::RemoveIndex),
-            }
-        })
-    }
-
-    /// The root, if it is in the store.
-    pub(crate) fn known(&self) -> Option<&Root> {
-        self.root.as_ref()
-    }
-
-    /// The root's folder.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The root's path as stored.
-    pub(crate) fn stored(&self) -> String {
-        self.stored.clone()
-    }
-
-    /// The part of the root to index; empty for the whole root.
-    pub(crate) fn under(&self) -> &str {
-        &self.under
-    }
-
-    /// Whether the root is in the store and has this folder.
-    pub(crate) fn is_known_as(&self, folder: &Path) -> bool {
-        self.root.is_some() && self.folder == folder
-    }
-
-    pub(crate) fn not_indexed(&self) -> Failure {
-        not_indexed(&self.folder)
-    }
-}
-
-fn not_indexed(folder: &Path) -> Failure {
+pub(super) fn not_indexed(folder: &Path) -> Failure {
     Failure::new(Code::NotFound, format!("{} has no index", folder.display()))
         .with_hint(Hint::ListIndexes)
 }
 
-/// The path without links; it must exist.
-fn existing(path: &Path) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(path).map_err(|error| {
-        let message = format!("{} cannot be opened: {error}", path.display());
-        Failure::new(Code::NotFound, message).with_hint(Hint::RemoveIndex)
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The path without `.` and `..`. It need not exist.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
-        }
+    #[test]
+    fn a_path_belongs_to_the_innermost_root() {
+        let roots = ["/a", "/a/b/c", "/ab"].map(PathBuf::from);
+        let around =
+            |path: &str| root_around(&roots, Path::new(path)).map(|it| it.to_str().unwrap());
+        assert_eq!(around("/a/b"), Some("/a"));
+        assert_eq!(around("/a/b/c/d"), Some("/a/b/c"));
+        assert_eq!(around("/ab/c"), Some("/ab"));
+        assert_eq!(around("/abc"), None);
     }
-    plain
-}
-
-fn no_unicode(path: &Path) -> Failure {
-    Failure::new(Code::BadInput, format!("{} is not valid Unicode", path.display()))
-        .with_hint("give the folder another name")
 }

@@ -211,7 +211,12 @@ impl StatusReport {
 
     fn warn(&mut self) {
         for root in self.roots.iter().filter(|root| !root.folder.is_dir()) {
-            self.warnings.push(format!("{} is indexed but does not exist", root.folder.display()));
+            let next = match root.is_removed_worktree() {
+                true => "; the next run of index or doctor drops its index",
+                false => "",
+            };
+            let folder = root.folder.display();
+            self.warnings.push(format!("{folder} is indexed but does not exist{next}"));
         }
         for collection in &self.collections {
             if collection.rebuild_due {

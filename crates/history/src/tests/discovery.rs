@@ -48,25 +48,8 @@ fn a_linked_work_tree_has_its_own_head() {
     let repository = repository_of(&linked).unwrap();
     assert_eq!(repository.git_dir, sample.path.join(".git/worktrees/linked"));
     assert_eq!(repository.common_dir, sample.path.join(".git"));
-    assert!(repository.knows_work_tree());
     assert_eq!(lines(&history(&linked).unwrap()), ["file Ada 0"]);
     assert_eq!(sample.lines(), ["file Grace 1"]);
-}
-
-#[test]
-fn a_repository_does_not_know_a_work_tree_that_merely_points_to_it() {
-    let mut sample = Sample::new();
-    sample.write("file", "1");
-    sample.commit("Ada");
-    sample.git(&["worktree", "add", "--quiet", "-b", "side", "../linked"]);
-    assert!(repository_of(&sample.path).unwrap().knows_work_tree());
-    for target in [".git", ".git/worktrees/linked"] {
-        let stranger = sample.beside("stranger");
-        fs::create_dir_all(&stranger).unwrap();
-        let target = sample.path.join(target);
-        fs::write(stranger.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
-        assert!(!repository_of(&stranger).unwrap().knows_work_tree());
-    }
 }
 
 #[test]

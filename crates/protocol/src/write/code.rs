@@ -14,6 +14,8 @@ pub struct AddRoot {
     pub path: String,
     /// The spec of the code index: see [`code_spec`](crate::code_spec).
     pub spec: CollectionSpec,
+    /// For a linked worktree: the folder that git keeps for it.
+    pub worktree: Option<String>,
 }
 
 /// The reply to [`AddRoot`].
@@ -209,6 +211,32 @@ pub struct NoteGitFacts {
     pub facts: Vec<(String, Option<String>, i64)>,
 }
 
+/// Stores files that other roots have under the same path and with the same content, with the
+/// chunks, vectors and definitions from there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CopyFiles {
+    /// The root's number.
+    pub root: u64,
+    /// The other roots, by preference.
+    pub from: Vec<u64>,
+    /// Only what this version of the parser made is used.
+    pub parser: u32,
+    /// Path and version of each file.
+    pub files: Vec<(String, FileVersion)>,
+}
+
+/// The reply to [`CopyFiles`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FilesCopied {
+    /// The positions in the request of the files that were stored.
+    pub copied: Vec<u32>,
+    /// New chunks.
+    pub inserted: u64,
+    /// Chunks of the previous versions.
+    pub deleted: u64,
+}
+
 impl Handled for AddRoot {
     fn handling(&self) -> Handling<'_> {
         Handling::of_code()
@@ -224,6 +252,13 @@ impl Handled for PutFiles {
     fn handling(&self) -> Handling<'_> {
         let rows = count(&self.vectors, self.dimension);
         Handling::of_code().sized(rows, self.files.len() + self.vectors.len()).alone()
+    }
+}
+
+impl Handled for CopyFiles {
+    fn handling(&self) -> Handling<'_> {
+        let bytes = self.files.iter().map(|file| file.0.len() + 48).sum();
+        Handling::of_code().sized(self.files.len(), bytes).alone()
     }
 }
 

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use code::{
-    AddRoot, ClearFiles, CodeModelSet, FileMoved, FilesCleared, FilesLinked, FilesNoted, FilesPut,
-    FilesRemoved, FinishIndex, LinkFiles, MoveFile, NoteGitFacts, PutFiles, RemoveFiles,
-    RemoveRoot, RootAdded, SetCodeModel, TouchFiles,
+    AddRoot, ClearFiles, CodeModelSet, CopyFiles, FileMoved, FilesCleared, FilesCopied,
+    FilesLinked, FilesNoted, FilesPut, FilesRemoved, FinishIndex, LinkFiles, MoveFile,
+    NoteGitFacts, PutFiles, RemoveFiles, RemoveRoot, RootAdded, SetCodeModel, TouchFiles,
 };
 pub use collections::{
     CollectionCreated, CollectionDeleted, CreateCollection, DeleteCollection, DeleteRecords,
@@ -40,7 +40,7 @@ use crate::state::{CODE_COLLECTION, CollectionState, MEMORY_COLLECTION};
 /// The version of the encoding of operations. Raise it when a field of an operation is added,
 /// removed or changes its type: receipts hold a hash of the encoded operation, and a retry
 /// after an upgrade must not look like a different request under the same key.
-pub const ENCODING: u32 = 2;
+pub const ENCODING: u32 = 3;
 
 /// An idempotency key: a write with a known key is not applied again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -307,4 +307,5 @@ write_operations! {
     ForgetPoison("forget_poison") => Marked,
     Tidy("tidy") => Purged,
     Recount("recount") => Marked,
+    CopyFiles("copy_files") => FilesCopied,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isolith_engine::{
-    CodeFilter, CodeHit, CodeHits, CodeSearch, FoundPlace, IndexedChunk, IndexedFile, Root,
+    CodeFilter, CodeHit, CodeHits, CodeSearch, Engine, FoundPlace, IndexedChunk, IndexedFile, Root,
 };
 use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
@@ -65,19 +65,19 @@ struct SearchCode {
     limit: Option<u32>,
     /// e.g. rust, python
     language: Option<String>,
-    /// Folder or glob below the root, e.g. src/**/*.rs
+    /// Folder or glob in the project, e.g. src/**/*.rs
     path: Option<String>,
 }
 
 async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
     let SearchCode { query, limit, language, path } = arguments;
-    let filter = filter(language, path)?;
+    let filter = filter(&call.server, language, path)?;
     let search =
         CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, result_limit(limit)?) };
     let engine = call.server.stores().code()?;
     call.server.wait_for_watchers().await;
     let found = search_fresh(&engine, || engine.search_code(&search)).await;
-    found.map(CodeResults::from)
+    found.map(|found| CodeResults::of(found, &call.server, &engine))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -93,21 +93,26 @@ struct SearchSimilar {
 
 async fn search_similar(call: Call, arguments: SearchSimilar) -> Result<CodeResults, Failure> {
     let SearchSimilar { path, line, limit, language } = arguments;
-    let (filter, limit) = (filter(language, None)?, result_limit(limit)?);
+    let (filter, limit) = (filter(&call.server, language, None)?, result_limit(limit)?);
     let file = call.server.stores().confinement().file(&path)?;
     let engine = call.server.stores().code()?;
     call.server.wait_for_watchers().await;
     let found =
         search_fresh(&engine, || engine.similar_to(&file, line, filter.clone(), limit)).await;
-    Ok(found?.into())
+    found.map(|found| CodeResults::of(found, &call.server, &engine))
 }
 
-fn filter(language: Option<String>, path: Option<String>) -> Result<CodeFilter, Failure> {
+fn filter(
+    server: &Server,
+    language: Option<String>,
+    path: Option<String>,
+) -> Result<CodeFilter, Failure> {
     for (name, text) in [("language", &language), ("path", &path)] {
         check_length(name, text.as_deref().unwrap_or_default(), MAX_FILTER_BYTES)?;
     }
     let (languages, paths) = (language.into_iter().collect(), path.into_iter().collect());
-    Ok(CodeFilter { languages, paths, ..CodeFilter::default() })
+    let base = server.stores().project_folder();
+    Ok(CodeFilter { languages, paths, base, ..CodeFilter::default() })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -115,6 +120,8 @@ struct CodeResults {
     hits: Vec<CodeResult>,
     degraded: Option<String>,
     weak: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -141,11 +148,12 @@ fn place(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> String {
     format!("{start_line}-{end_line}{symbol}")
 }
 
-impl From<CodeHits> for CodeResults {
-    fn from(found: CodeHits) -> Self {
+impl CodeResults {
+    fn of(found: CodeHits, server: &Server, engine: &Engine) -> Self {
         let CodeHits { hits, degraded, weak, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
-        Self { hits: hits.into_iter().map(CodeResult::from).collect(), degraded, weak }
+        let hits = hits.into_iter().map(CodeResult::from).collect();
+        Self { hits, degraded, weak, notice: server.stores().notice(engine) }
     }
 }
 
@@ -171,13 +179,11 @@ impl From<CodeHit> for CodeResult {
 
 impl ToolAnswer for CodeResults {
     fn text(&self) -> String {
-        if self.hits.is_empty() {
-            return "nothing found".to_owned();
-        }
-        let mut text = String::new();
-        if self.weak {
-            text.push_str("nothing fits well; these are the closest matches\n");
-        }
+        let mut text = match (self.hits.is_empty(), self.weak) {
+            (true, _) => "nothing found\n".to_owned(),
+            (false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
+            (false, false) => String::new(),
+        };
         for hit in &self.hits {
             let path = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", path.display(), hit.start_line, hit.end_line);
@@ -196,6 +202,9 @@ impl ToolAnswer for CodeResults {
         }
         if let Some(degraded) = &self.degraded {
             let _ = writeln!(text, "degraded: {degraded}");
+        }
+        if let Some(notice) = &self.notice {
+            let _ = writeln!(text, "{notice}");
         }
         text
     }
@@ -399,7 +408,9 @@ mod tests {
             before: 2,
         };
         let degraded = Some("half of it".to_owned());
-        insta::assert_snapshot!(CodeResults { hits: vec![hit], degraded, weak: true }.text(), @r"
+        let notice = Some("another store".to_owned());
+        let results = CodeResults { hits: vec![hit], degraded, weak: true, notice };
+        insta::assert_snapshot!(results.text(), @r"
         nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
           fn count() {
@@ -407,11 +418,10 @@ mod tests {
           }
           also 40-52 sum
         degraded: half of it
+        another store
         ");
-        assert_eq!(
-            CodeResults { hits: Vec::new(), degraded: None, weak: true }.text(),
-            "nothing found"
-        );
+        let nothing = CodeResults { hits: Vec::new(), degraded: None, weak: true, notice: None };
+        assert_eq!(nothing.text(), "nothing found\n");
     }
 
     #[test]

@@ -95,15 +95,27 @@ struct FileTotals {
     removed: u64,
     renamed: u64,
     failed: u64,
+    skipped: u64,
+    pending: u64,
 }
 
 impl IndexResult {
     fn of(path: &Path, report: IndexReport) -> Self {
-        let FileCounts { seen, indexed, unchanged, removed, renamed, failed } = report.files;
+        let FileCounts { seen, indexed, unchanged, removed, renamed, failed, skipped, pending } =
+            report.files;
         let problem = |it: IndexProblem| format!("{}: {}", it.path, it.message);
         Self {
             path: path.display().to_string(),
-            files: FileTotals { seen, indexed, unchanged, removed, renamed, failed },
+            files: FileTotals {
+                seen,
+                indexed,
+                unchanged,
+                removed,
+                renamed,
+                failed,
+                skipped,
+                pending,
+            },
             chunks: report.chunks,
             problems: report.problems.into_iter().take(MAX_PROBLEMS).map(problem).collect(),
             seconds: round(report.seconds.total),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{IGNORE_FILE, SkipReason, SkippedPath};
 use isolith_folder::Folder;
+use isolith_folder::git::repository_top;
 
 /// Maximum size of an ignore file, in bytes.
 pub const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
@@ -78,7 +79,7 @@ impl RulesAbove {
 
 /// Reads the rules that apply to a root but are stored outside of it, without parsing them.
 /// Also returns those that cannot be used. `exclude` is git's own list for the repository of
-/// a linked work tree.
+/// a linked work tree. Rules for git apply only within the root's own repository.
 pub fn rules_above(root: &Path, exclude: Option<&Path>) -> (Vec<RulesAbove>, Vec<SkippedPath>) {
     let (mut rules, mut left_out) = (Vec::new(), Vec::new());
     let mut take = |kind: RuleKind, prefix: &str, file: &Path| match read_rules(file) {
@@ -91,13 +92,16 @@ pub fn rules_above(root: &Path, exclude: Option<&Path>) -> (Vec<RulesAbove>, Vec
     if let Some(exclude) = exclude {
         take(RuleKind::Exclude, "", exclude);
     }
-    let mut prefix = String::new();
+    let (mut prefix, repository) = (String::new(), repository_top(root));
     for pair in root.ancestors().zip(root.ancestors().skip(1)).take(MAX_FOLDERS_ABOVE) {
         let (folder, above) = pair;
         let Some(name) = folder.file_name().and_then(|name| name.to_str()) else { break };
         prefix = format!("{name}/{prefix}");
+        let is_outside = repository.is_some_and(|top| !above.starts_with(top));
         for (kind, name) in RuleKind::FILES {
-            take(kind, &prefix, &above.join(name));
+            if !(is_outside && matches!(kind, RuleKind::Git | RuleKind::Exclude)) {
+                take(kind, &prefix, &above.join(name));
+            }
         }
     }
     (rules, left_out)
@@ -146,6 +150,8 @@ struct Scope {
     reach: Reach,
     /// Indexed by [`RuleKind`].
     matchers: [Option<Gitignore>; KINDS],
+    /// Patterns that match the root itself. They do not count, because the user named the root.
+    overruled: Vec<String>,
     patterns: usize,
 }
 
@@ -170,6 +176,7 @@ impl Rules {
                 problems.push((prefix.clone(), why));
             }
         }
+        all.scopes.iter_mut().for_each(Scope::overrule);
         (all, problems)
     }
 
@@ -254,7 +261,25 @@ impl Rules {
 
 impl Scope {
     fn new(reach: Reach) -> Self {
-        Self { reach, matchers: [const { None }; KINDS], patterns: 0 }
+        Self { reach, matchers: [const { None }; KINDS], overruled: Vec::new(), patterns: 0 }
+    }
+
+    /// Finds the patterns that match the root or a folder on the way to it.
+    fn overrule(&mut self) {
+        let Reach::Above(prefix) = &self.reach else { return };
+        let root = Path::new(prefix.trim_end_matches('/'));
+        let folders = root.ancestors().filter(|it| !it.as_os_str().is_empty());
+        for folder in folders {
+            for matcher in self.matchers.iter().flatten() {
+                if let Match::Ignore(pattern) = matcher.matched(folder, true) {
+                    self.overruled.push(pattern.original().to_owned());
+                }
+            }
+        }
+    }
+
+    fn overrules(&self, pattern: &str) -> bool {
+        self.overruled.iter().any(|it| it == pattern)
     }
 
     /// Fills in verdicts for the kinds that no inner folder has decided on.
@@ -276,6 +301,7 @@ impl Scope {
             if let (Some(matcher), None) = (matcher, *verdict) {
                 *verdict = match matcher.matched(path, is_folder) {
                     Match::None => None,
+                    Match::Ignore(it) if self.overrules(it.original()) => None,
                     Match::Ignore(_) => Some(true),
                     Match::Whitelist(_) => Some(false),
                 };

@@ -50,6 +50,8 @@ pub enum SkipReason {
     Unreadable(String),
     /// It is a store of Isolith.
     Store,
+    /// It is a repository or a linked worktree of its own.
+    Repository,
     /// It is a folder with more than this many entries.
     TooMany(u64),
     /// Its path is too long for the system to open.
@@ -74,6 +76,9 @@ pub struct WalkOptions {
     pub except: Vec<String>,
     /// List only files in these languages; empty for all.
     pub languages: Vec<String>,
+    /// Where git keeps the repository that the root is in. Submodules of it are walked; other
+    /// repositories are skipped and reported.
+    pub repository: Option<String>,
 }
 
 /// An opaque position in a walk, from which another walk can resume.
@@ -141,6 +146,7 @@ mod tests {
             folders: false,
             except: vec![],
             languages: vec![],
+            repository: None,
         }
     }
 
@@ -355,6 +361,75 @@ mod tests {
         let root = Folder::resolve(&place.0.path().join("data")).unwrap();
         let refused = Walker::begin(root, what(""), &[], None, InWorker::in_process());
         assert!(matches!(refused, Err(WalkError::Store)));
+    }
+
+    #[test]
+    fn other_repositories_are_skipped_and_submodules_are_not() {
+        let place = Tree::new(&[
+            ("a.rs", ""),
+            ("cloned/.git/HEAD", ""),
+            ("cloned/b.rs", ""),
+            ("linked/.git", "gitdir: /elsewhere/.git/worktrees/linked"),
+            ("linked/c.rs", ""),
+            ("module/.git", "gitdir: ../.git/modules/module"),
+            ("module/d.rs", ""),
+            ("module/inner/.git", "gitdir: ../../.git/modules/module/modules/inner"),
+            ("module/inner/e.rs", ""),
+            ("module/other/.git", "gitdir: ../../.git/modules/other"),
+            ("module/other/f.rs", ""),
+            ("odd/.git", "nothing that git understands"),
+            ("odd/g.rs", ""),
+        ]);
+        let repository = place.0.path().canonicalize().unwrap().join(".git");
+        let repository = Some(repository.to_str().unwrap().to_owned());
+        let walk = |repository: Option<String>, under: &str| {
+            let what = WalkOptions { repository, ..what(under) };
+            let page = place.walker(what, None).page(99, &|| false);
+            assert!(page.left_out.iter().all(|it| it.why == SkipReason::Repository), "{page:?}");
+            let left_out: Vec<String> = page.left_out.into_iter().map(|it| it.path).collect();
+            (page.files.into_iter().map(|it| it.path).collect::<Vec<_>>(), left_out)
+        };
+        let (files, left_out) = walk(repository.clone(), "");
+        assert_eq!(files, ["a.rs", "module/d.rs", "module/inner/e.rs"]);
+        assert_eq!(left_out, ["cloned", "linked", "module/other", "odd"]);
+        assert_eq!(walk(repository.clone(), "module/inner").0, ["module/inner/e.rs"]);
+        assert_eq!(walk(repository, "linked/c.rs").0, Vec::<String>::new());
+        assert_eq!(walk(None, "").0, ["a.rs"]);
+    }
+
+    #[test]
+    fn rules_from_above_do_not_hide_the_root_itself() {
+        let place =
+            Tree::new(&[("a.rs", ""), ("b.log", ""), ("deep/c.rs", ""), ("deep/d.log", "")]);
+        let walk = |prefix: &str, patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
+            let rules = RulesAbove::of_settings(prefix.to_owned(), &patterns);
+            let root = Folder::resolve(place.0.path()).unwrap();
+            let token = InWorker::in_process();
+            let mut walker = Walker::begin(root, what(""), &[rules], None, token).unwrap();
+            let files = walker.page(usize::MAX, &|| false).files;
+            files.into_iter().map(|file| file.path).collect::<Vec<_>>()
+        };
+        let all = ["a.rs", "b.log", "deep/c.rs", "deep/d.log"];
+        assert_eq!(walk("wt/x/", &["wt/"]), all);
+        assert_eq!(walk("wt/x/", &["*"]), all);
+        assert_eq!(walk("wt/x/", &["wt/**"]), all);
+        assert_eq!(walk("wt/x/", &["wt/", "*.log"]), ["a.rs", "deep/c.rs"]);
+        assert_eq!(walk("wt/x/", &["deep/"]), ["a.rs", "b.log"]);
+    }
+
+    #[test]
+    fn git_rules_of_another_repository_do_not_apply() {
+        let place = Tree::new(&[
+            ("outer/.git/info/exclude", "b.rs"),
+            ("outer/.gitignore", "a.rs"),
+            ("outer/.ignore", "c.rs"),
+            ("outer/inner/.git/HEAD", ""),
+            ("outer/plain/a.rs", ""),
+        ]);
+        let outer = place.0.path().canonicalize().unwrap().join("outer");
+        let count = |folder: &str| rules_above(&outer.join(folder), None).0.len();
+        assert_eq!((count("inner"), count("plain")), (1, 3));
     }
 
     #[test]

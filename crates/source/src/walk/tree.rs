@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolate_types::InWorker;
@@ -14,6 +15,7 @@ use super::names::is_binary;
 use super::{FoundFile, SkipReason, SkippedPath, WalkOptions, WalkPage, WalkPosition};
 use crate::language::Language;
 use crate::secrets::is_secret_name;
+use isolith_folder::git::GitEntry;
 use isolith_folder::{Folder, open_beneath};
 
 /// Maximum number of entries in a folder; larger folders are skipped and reported.
@@ -47,6 +49,8 @@ struct OpenFolder {
     prefix: Vec<u8>,
     /// Entries still to visit, in reverse order.
     entries: Vec<WalkEntry>,
+    /// Where git keeps the repository that it is in.
+    repository: Option<Arc<Path>>,
 }
 
 #[derive(Debug)]
@@ -109,6 +113,8 @@ impl Walker {
         match walker.enter(Vec::new())? {
             Entered::Open => {}
             Entered::Store => return Err(WalkError::Store),
+            // Only a folder below the root is skipped for being a repository.
+            Entered::Repository => {}
             Entered::TooMany => return Err(io::Error::other("it has too many entries").into()),
         }
         if walker.place != WalkPosition::default() {
@@ -187,6 +193,7 @@ impl Walker {
                         None
                     }
                     Ok(Entered::Store) => Some(SkipReason::Store),
+                    Ok(Entered::Repository) => Some(SkipReason::Repository),
                     Ok(Entered::TooMany) => Some(SkipReason::TooMany(MAX_ENTRIES as u64)),
                     Err(error) => why_not(&error),
                 };
@@ -214,6 +221,9 @@ impl Walker {
         if is_store(&names) {
             return Ok(Entered::Store);
         }
+        let Some(repository) = self.repository_of(&path, &names) else {
+            return Ok(Entered::Repository);
+        };
         let found = |(_, file): &(RuleKind, &str)| {
             let first = file.split('/').next().unwrap_or(file);
             names.iter().any(|(name, _)| **name == *first.as_bytes())
@@ -231,8 +241,24 @@ impl Walker {
         let mut entries: Vec<WalkEntry> =
             wanted.filter_map(|(name, kind)| self.entry(&folder, &prefix, name, kind)).collect();
         entries.sort_unstable_by(|a, b| b.key().cmp(a.key()));
-        self.open.push(OpenFolder { prefix, entries });
+        self.open.push(OpenFolder { prefix, entries, repository });
         Ok(Entered::Open)
+    }
+
+    /// Where git keeps the repository of a folder with these entries, if any; `None` if that is
+    /// another one than the root's, and not a submodule of it.
+    fn repository_of(&self, path: &Path, names: &Names) -> Option<Option<Arc<Path>>> {
+        let Some(around) = self.open.last() else {
+            return Some(self.what.repository.as_deref().map(|it| Path::new(it).into()));
+        };
+        if !names.iter().any(|(name, _)| **name == *b".git") {
+            return Some(around.repository.clone());
+        }
+        match GitEntry::read(&self.root, path) {
+            GitEntry::Absent => Some(around.repository.clone()),
+            entry if entry.is_own(around.repository.as_deref()) => None,
+            entry => Some(entry.git_folder(&self.root.path().join(path)).map(Arc::from)),
+        }
     }
 
     /// Classifies an entry of a folder; `None` if it is skipped without a report.
@@ -310,6 +336,7 @@ impl Walker {
 enum Entered {
     Open,
     Store,
+    Repository,
     TooMany,
 }
 

@@ -13,7 +13,7 @@ use super::collections::{code, named};
 use super::{Snapshot, unreadable};
 use crate::sqlite::During;
 
-const ROOT: &str = "SELECT id, path, indexed_at, \
+const ROOT: &str = "SELECT id, path, indexed_at, worktree, \
     (SELECT count(*) FROM file WHERE root = root.id), \
     (SELECT coalesce(sum(chunks), 0) FROM file WHERE root = root.id) FROM root";
 
@@ -51,10 +51,11 @@ impl Snapshot<'_> {
     pub fn root_places(&self) -> Result<Vec<RootPlace>, StoreError> {
         let db = self.connection();
         let place = |row: &Row<'_>| {
-            Ok(RootPlace { id: row.get(0)?, path: row.get(1)?, indexed_at: row.get(2)? })
+            let (id, path) = (row.get(0)?, row.get(1)?);
+            Ok(RootPlace { id, path, indexed_at: row.get(2)?, worktree: row.get(3)? })
         };
         let read = || {
-            db.prepare_cached("SELECT id, path, indexed_at FROM root ORDER BY path")?
+            db.prepare_cached("SELECT id, path, indexed_at, worktree FROM root ORDER BY path")?
                 .query_map([], place)?
                 .collect::<Result<Vec<_>, _>>()
         };
@@ -138,14 +139,8 @@ impl Snapshot<'_> {
     ) -> Result<Option<(FileState, Vec<StoredChunk>)>, StoreError> {
         let db = self.connection();
         let read = || {
-            let file = db
-                .prepare_cached(&format!("{FILE} WHERE root = ?1 AND path = ?2"))?
-                .query_row(params![root, path], file_of)
-                .optional()?;
-            let Some(file) = file else { return Ok(None) };
-            let chunks = select_chunks(db, true, "chunk.file = ?1 ORDER BY chunk.row")?
-                .query_map([file.id], chunk_of)?
-                .collect::<Result<Vec<_>, _>>()?;
+            let Some(file) = file_at(db, root, path)? else { return Ok(None) };
+            let chunks = chunks_of(db, file.id)?;
             Ok(Some((file, chunks)))
         };
         read().during(db, "read the chunks of a file")
@@ -166,6 +161,24 @@ impl Snapshot<'_> {
         self.db.deadline.check("look for chunks")?;
         rows_of_files(db, &files, &filter.kinds).during(db, "look for chunks")
     }
+}
+
+/// The file at a path of a root.
+pub(crate) fn file_at(
+    db: &Connection,
+    root: u64,
+    path: &str,
+) -> rusqlite::Result<Option<FileState>> {
+    db.prepare_cached(&format!("{FILE} WHERE root = ?1 AND path = ?2"))?
+        .query_row(params![root, path], file_of)
+        .optional()
+}
+
+/// The chunks of a file with their texts, in order.
+pub(crate) fn chunks_of(db: &Connection, file: u64) -> rusqlite::Result<Vec<StoredChunk>> {
+    select_chunks(db, true, "chunk.file = ?1 ORDER BY chunk.row")?
+        .query_map([file], chunk_of)?
+        .collect()
 }
 
 /// A root with its counts.
@@ -213,8 +226,9 @@ fn root_of(row: &Row<'_>) -> rusqlite::Result<RootState> {
         id: row.get(0)?,
         path: row.get(1)?,
         indexed_at: row.get(2)?,
-        files: row.get(3)?,
-        chunks: row.get(4)?,
+        worktree: row.get(3)?,
+        files: row.get(4)?,
+        chunks: row.get(5)?,
     })
 }
 

@@ -14,10 +14,11 @@ use crate::sqlite::During;
 
 const ROOT: TableCopy = TableCopy {
     table: "root",
-    select: "SELECT id, path, created_at, indexed_at \
+    select: "SELECT id, path, created_at, indexed_at, worktree \
              FROM root WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-    insert: "INSERT INTO root (id, path, created_at, indexed_at) VALUES (?1, ?2, ?3, ?4)",
-    columns: 4,
+    insert: "INSERT INTO root (id, path, created_at, indexed_at, worktree) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+    columns: 5,
     key: "id",
     name: "path",
     indexes: &[Index {
@@ -49,6 +50,10 @@ const FILE: TableCopy = TableCopy {
     }],
     is_derived: true,
 };
+
+/// Versions before 12 did not record worktrees.
+const ROOT_WITHOUT_WORKTREE: &str = "SELECT id, path, created_at, indexed_at, NULL \
+     FROM root WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
 /// Versions before 11 did not record the parser, so those files are parsed again.
 const FILE_WITHOUT_PARSER: &str = "SELECT id, root, path, hash, size, modified, language, generated, problem, chunks, \
@@ -135,9 +140,13 @@ impl Rescue<'_> {
     /// A path is enough to index a root or a file again.
     fn roots_and_files(&mut self) -> Result<(), StoreError> {
         let now = self.work.now;
-        self.table_with(&ROOT, &mut |id, known| {
+        let select = match self.knows("SELECT worktree FROM root") {
+            true => ROOT.select,
+            false => ROOT_WITHOUT_WORKTREE,
+        };
+        self.table_with(&TableCopy { select, ..ROOT }, &mut |id, known| {
             let Some(path) = known.get("path") else { return Ok(Completed::Nothing) };
-            let row = vec![id.into(), path.clone(), now.into(), Value::Null];
+            let row = vec![id.into(), path.clone(), now.into(), Value::Null, Value::Null];
             Ok(Completed::Row(row, "when they were created and indexed is lost"))
         })?;
         let select = match self.knows("SELECT parser FROM file") {

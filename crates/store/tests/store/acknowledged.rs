@@ -185,7 +185,7 @@ fn a_truncated_zeroed_deleted_shuffled_or_old_log_loses_nothing_silently() {
 #[test]
 fn every_kind_of_acknowledged_write_is_covered() {
     let mut store = busy_store();
-    let root = AddRoot { path: "/r".to_owned(), spec: code_spec(2, "m") };
+    let root = AddRoot { path: "/r".to_owned(), spec: code_spec(2, "m"), worktree: None };
     let query = CypherQuery { text: "CREATE (:Alone)".to_owned(), ..CypherQuery::default() };
     let purge = Purge { limit_rows: 10 };
     // The last one changes nothing but its receipt.

@@ -89,7 +89,7 @@ fn files_are_stored_with_their_chunks() {
     assert!(finished.indexed_at.is_some());
     // An existing root is returned.
     let spec = code_spec(2, MODEL);
-    let again = store.one(AddRoot { path: "/project".to_owned(), spec }).unwrap();
+    let again = store.one(AddRoot { path: "/project".to_owned(), spec, worktree: None }).unwrap();
     assert_eq!((again.created, &again.root), (false, &finished));
 }
 
@@ -283,7 +283,7 @@ fn a_batch_is_stored_once() {
     assert_eq!((first.repeated, second.repeated), (false, true));
     assert_eq!((second.inserted, second.files), (2, 1));
     assert_eq!(second.collection, first.collection);
-    let add = || AddRoot { path: "/project".to_owned(), spec: code_spec(2, MODEL) };
+    let add = || AddRoot { path: "/project".to_owned(), spec: code_spec(2, MODEL), worktree: None };
     let once = key();
     let first = store.keyed(once, add()).unwrap();
     let second = store.keyed(once, add()).unwrap();
@@ -319,7 +319,7 @@ fn users_cannot_write_to_the_code_index() {
 fn changing_the_model_replaces_the_index() {
     let (mut store, root) = indexed();
     let old = with(&store, |snapshot| snapshot.code_state().unwrap().unwrap().id);
-    let add = AddRoot { path: "/x".to_owned(), spec: code_spec(2, "other") };
+    let add = AddRoot { path: "/x".to_owned(), spec: code_spec(2, "other"), worktree: None };
     assert_eq!(store.one(add).unwrap_err().to_failure().code, Code::ModelMismatch);
     let set = |dimension| SetCodeModel { spec: code_spec(dimension, "other") };
     assert!(refused(store.one(set(3))).contains("still has 6 chunks"));

@@ -167,7 +167,8 @@ fn a_lost_first_page_is_replaced_for_every_original_version() {
     drop(db);
     let mut writer = writer(&folder).unwrap();
     let spec = code_spec(2, crate::common::MODEL);
-    let added = one(&mut writer, AddRoot { path: "/project".to_owned(), spec }).unwrap();
+    let added =
+        one(&mut writer, AddRoot { path: "/project".to_owned(), spec, worktree: None }).unwrap();
     let root = added.root.id;
     one(&mut writer, put_files(root, &[content(1), content(2)], 1.0)).unwrap();
     assert!(writer.checkpoint(Checkpoint::Truncate).unwrap().complete);

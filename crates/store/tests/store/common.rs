@@ -170,7 +170,7 @@ pub(crate) const MODEL: &str = "static";
 /// A root with the code index that it needs. Returns its number.
 pub(crate) fn add_root(store: &mut TestStore, path: &str) -> u64 {
     let spec = code_spec(2, MODEL);
-    let outcome = store.one(AddRoot { path: path.to_owned(), spec }).unwrap();
+    let outcome = store.one(AddRoot { path: path.to_owned(), spec, worktree: None }).unwrap();
     outcome.root.id
 }
 

@@ -3,6 +3,7 @@
 
 mod acknowledged;
 mod code;
+mod code_copy;
 mod code_doctor;
 mod code_graph;
 mod code_model;

@@ -318,7 +318,7 @@ impl Vectors<'_> {
 }
 
 /// The code index, which exists if the root does.
-fn index_of(work: Work<'_>, root: Option<u64>) -> Result<CollectionState, StoreError> {
+pub(super) fn index_of(work: Work<'_>, root: Option<u64>) -> Result<CollectionState, StoreError> {
     if let Some(root) = root {
         require_root(work, root)?;
     }
@@ -361,7 +361,7 @@ fn check_files(files: &[ParsedFile]) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn check_path(path: &str) -> Result<(), StoreError> {
+pub(super) fn check_path(path: &str) -> Result<(), StoreError> {
     let odd = path.split('/').any(|part| matches!(part, "" | "." | ".."));
     if odd || path.contains('\0') {
         return Err(StoreError::Invalid(format!(
@@ -372,7 +372,11 @@ fn check_path(path: &str) -> Result<(), StoreError> {
 }
 
 /// Writes the file's own row. Returns its id, and whether it is new.
-fn put_file(work: Work<'_>, root: u64, file: &ParsedFile) -> rusqlite::Result<(u64, bool)> {
+pub(super) fn put_file(
+    work: Work<'_>,
+    root: u64,
+    file: &ParsedFile,
+) -> rusqlite::Result<(u64, bool)> {
     let FileVersion { hash, size, modified } = &file.version;
     let chunks = file.chunks.len() as u64;
     let values = params![

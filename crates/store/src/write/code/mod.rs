@@ -1,6 +1,7 @@
 //! The code index: roots, files, and their chunks as records of one collection.
 
 mod chunks;
+mod copy;
 mod file_cache;
 mod files;
 mod folders;

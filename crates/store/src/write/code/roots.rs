@@ -13,7 +13,7 @@ use crate::sqlite::During;
 
 impl Perform for AddRoot {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
-        add_root(work, &self.path, &self.spec)
+        add_root(work, self)
     }
 }
 
@@ -38,8 +38,7 @@ impl Perform for SetCodeModel {
 /// Adds a root if it is new, and the code index with it.
 pub(in crate::write) fn add_root(
     work: Work<'_>,
-    path: &str,
-    spec: &CollectionSpec,
+    AddRoot { path, spec, worktree }: &AddRoot,
 ) -> Result<Done<RootAdded>, StoreError> {
     if path.is_empty() {
         return Err(StoreError::Invalid("the path of the root is empty".to_owned()));
@@ -59,6 +58,8 @@ pub(in crate::write) fn add_root(
         let id: u64 = db
             .prepare_cached("SELECT id FROM root WHERE path = ?1")?
             .query_row([path], |row| row.get(0))?;
+        db.prepare_cached("UPDATE root SET worktree = ?2 WHERE id = ?1 AND worktree IS NOT ?2")?
+            .execute(params![id, worktree])?;
         Ok((added > 0, id))
     };
     let (created, id) = add().during(work.db, "add a root")?;
