@@ -9,6 +9,7 @@
 mod code;
 mod indexed_text;
 mod keywords;
+mod matches;
 mod memory;
 mod searcher;
 mod segments;

@@ -11,6 +11,7 @@ mod parse;
 mod probe;
 mod reader;
 mod settings;
+mod tile;
 mod walk;
 mod writer;
 

@@ -9,6 +9,7 @@ mod graph;
 mod index;
 mod ingest;
 mod maintenance;
+mod matches;
 mod memory;
 mod recall;
 mod repair;
