@@ -33,7 +33,6 @@ const OPERATIONS: &[(&str, Offer, Offer)] = &[
     ("nearest", By("collection query"), By("collection_query")),
     ("keywords", By("collection query"), By("collection_query")),
     ("code", By("search"), By("search_code")),
-    ("matches", By("search"), By("search_code")),
     ("memory", By("memory search"), By("memory_search")),
     ("similar_drawers", Not("memory add reports duplicates"), By("memory_check_duplicate")),
     ("overview", By("status"), By("health")),

@@ -300,7 +300,7 @@ pub(crate) fn nothing_indexed() -> Failure {
 }
 
 /// A notice if indexing of a root was never completed, or if it lost files to damage.
-pub(crate) fn unfinished(roots: &[RootFolder]) -> Option<Degraded> {
+fn unfinished(roots: &[RootFolder]) -> Option<Degraded> {
     let root = roots.iter().find(|root| !root.finished)?;
     let folder = root.folder.display().to_string();
     let why = format!("indexing of {folder} was not finished");

@@ -13,7 +13,6 @@ mod graph;
 mod index;
 mod ingest;
 mod location;
-mod matches;
 mod memory;
 mod open;
 mod opened;
@@ -63,7 +62,6 @@ pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
 pub use location::{StoreScope, Surroundings, find_store, project_store, store_above};
-pub use matches::{MatchHit, MatchSearch, MatchTotals, Matches};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
     ImportWatcher, LoadedDrawers, UpdatedDrawer,

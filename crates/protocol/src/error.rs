@@ -245,12 +245,6 @@ pub enum StoreError {
     /// The filter cannot be evaluated.
     #[error("bad filter: {0}")]
     BadFilter(String),
-    /// A regular expression cannot be used.
-    #[error("invalid regex: {reason}")]
-    BadPattern {
-        /// Why not.
-        reason: String,
-    },
     /// A graph query was refused or failed.
     #[error("{0}")]
     Query(Box<Failure>),
@@ -346,7 +340,6 @@ impl StoreError {
             Self::IdsExist { .. } => {
                 (Code::AlreadyExists, "use upsert to replace them, or skip what exists")
             }
-            Self::BadPattern { .. } => return (Code::BadInput, Hint::SearchExact),
             Self::KeyReused => (Code::KeyReused, "use a new key for a new request"),
             Self::BadRecord { .. } | Self::Invalid(_) | Self::BadFilter(_) => (Code::BadInput, ""),
             Self::Query(failure) => (failure.code, ""),

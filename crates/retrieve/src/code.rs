@@ -123,7 +123,7 @@ impl CodeSearch<'_, '_> {
     }
 
     /// The rows that match a filter; `None` if it matches all.
-    pub(crate) fn rows(
+    fn rows(
         &mut self,
         state: &CollectionState,
         filter: &CodeScope,
@@ -132,8 +132,18 @@ impl CodeSearch<'_, '_> {
         if !filter.picks() {
             return Ok(None);
         }
-        let (stored, paths) = stored_filter(filter)?;
-        let mut rows = self.snapshot.code_rows(&stored, &|path, _generated| paths(path))?;
+        let globs = globs(&filter.paths)?;
+        let stored = StoredFilter {
+            roots: filter.roots.clone(),
+            languages: filter.languages.clone(),
+            kinds: filter.kinds.clone(),
+            changed_since: filter.since,
+        };
+        let tests = filter.tests;
+        let mut rows = self.snapshot.code_rows(&stored, &|path, _generated| {
+            globs.as_ref().is_none_or(|globs| globs.is_match(path))
+                && tests.is_none_or(|tests| file_roles(path).contains(FileRole::Test) == tests)
+        })?;
         if let Some(name) = &filter.symbol {
             let defining = self.rows_defining(state, name, searched)?;
             rows.retain(|row| defining.binary_search(row).is_ok());
@@ -267,25 +277,6 @@ impl CodeSearch<'_, '_> {
             context: self.context,
         }
     }
-}
-
-/// A filter as the database takes it, and which paths it matches.
-pub(crate) fn stored_filter(
-    filter: &CodeScope,
-) -> Result<(StoredFilter, impl Fn(&str) -> bool), StoreError> {
-    let globs = globs(&filter.paths)?;
-    let tests = filter.tests;
-    let stored = StoredFilter {
-        roots: filter.roots.clone(),
-        languages: filter.languages.clone(),
-        kinds: filter.kinds.clone(),
-        changed_since: filter.since,
-    };
-    let matches_path = move |path: &str| {
-        globs.as_ref().is_none_or(|globs| globs.is_match(path))
-            && tests.is_none_or(|tests| file_roles(path).contains(FileRole::Test) == tests)
-    };
-    Ok((stored, matches_path))
 }
 
 /// Keywords that match defined symbols only.

@@ -9,7 +9,6 @@
 mod code;
 mod indexed_text;
 mod keywords;
-mod matches;
 mod memory;
 mod searcher;
 mod segments;

@@ -1,14 +1,13 @@
 use isolate::Context;
 use isolith_embed::Model;
 use isolith_protocol::{
-    CodeFound, FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, MatchesFound,
-    MemoryFound, RecordsFound, SearchCode, SearchMemory, SimilarFound, StoreError,
+    CodeFound, FindKeywords, FindNearest, FindSimilarDrawers, MemoryFound, RecordsFound,
+    SearchCode, SearchMemory, SimilarFound, StoreError,
 };
 use isolith_store::Snapshot;
 
 use crate::code::CodeSearch;
 use crate::keywords::KeywordSearch;
-use crate::matches::MatchSearch;
 use crate::memory::MemorySearch;
 use crate::segments::Segments;
 use crate::similar_drawers::similar_drawers;
@@ -46,12 +45,6 @@ impl<'s> Searcher<'_, 's> {
     pub fn search_code(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Self { snapshot, segments, tails, model, context } = self;
         CodeSearch { snapshot, segments, tails, model: *model, context }.run(query)
-    }
-
-    /// Finds all matches of a pattern in indexed files.
-    pub fn find_matches(&mut self, query: &FindMatches) -> Result<MatchesFound, StoreError> {
-        let Self { snapshot, segments, tails, model, context } = self;
-        MatchSearch { snapshot, segments, tails, model: *model, context }.run(query)
     }
 
     /// Finds and ranks drawers.

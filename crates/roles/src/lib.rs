@@ -11,7 +11,6 @@ mod parse;
 mod probe;
 mod reader;
 mod settings;
-mod tile;
 mod walk;
 mod writer;
 

@@ -12,7 +12,6 @@ mod error;
 pub mod exact;
 mod graph;
 mod kernel;
-mod source;
 pub mod storage;
 pub mod text;
 pub mod vector;
@@ -23,7 +22,6 @@ pub use container::{
 };
 pub use error::SegmentError;
 pub use graph::{GraphSegment, write_graph};
-pub use source::{SourceBuilder, SourceChunk, SourceEntry, SourceFile, SourceSegment};
 pub use vector::{
     SearchBuffers, VectorBuilder, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };

@@ -7,9 +7,6 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
     let words = match hint {
         Hint::Text(text) => text,
         Hint::IndexProject | Hint::ResumeIndexing { .. } => "call index_project",
-        Hint::SearchExact => {
-            "mode \"exact\" searches for the text as it is; in a regex, escape ( [ { . * + ? | ^ $"
-        }
         Hint::WaitForIndexing => "another process is indexing it; try again later",
         Hint::ListIndexes => "index_status shows the indexed folders",
         Hint::IndexRepository { folder } => {

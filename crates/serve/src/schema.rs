@@ -24,8 +24,7 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
 }
 
 /// The schema of a tool's result. No field is required: errors have none of them, and some clients
-/// validate errors too. Values without a type are strings, or objects if they have properties; arrays
-/// without items have strings.
+/// validate errors too. Fields without a type are strings.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
@@ -34,13 +33,6 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
         object.remove("description");
         if object.get("type").is_some_and(is_string) {
             object.remove("type");
-        }
-        if let Some(Value::Object(items)) = object.get_mut("items") {
-            if items.contains_key("properties") {
-                items.remove("type");
-            } else if items.get("type").is_some_and(is_string) {
-                object.remove("items");
-            }
         }
     });
     schema
@@ -111,19 +103,14 @@ mod tests {
     struct Inner {
         name: Option<String>,
         extra: serde_json::Map<String, Value>,
-        words: Vec<String>,
     }
 
     #[test]
     fn argument_schemas_are_minimal() {
         let inner = json!({
             "type": "object",
-            "properties": {
-                "name": { "type": "string" },
-                "extra": { "type": "object" },
-                "words": { "type": "array", "items": { "type": "string" } },
-            },
-            "required": ["extra", "words"],
+            "properties": { "name": { "type": "string" }, "extra": { "type": "object" } },
+            "required": ["extra"],
         });
         let expected = json!({
             "type": "object",
@@ -140,7 +127,8 @@ mod tests {
     #[test]
     fn result_schemas_also_accept_errors() {
         let inner = json!({
-            "properties": { "name": {}, "extra": { "type": "object" }, "words": { "type": "array" } },
+            "type": "object",
+            "properties": { "name": {}, "extra": { "type": "object" } },
         });
         let expected = json!({
             "type": "object",

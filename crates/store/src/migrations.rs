@@ -34,8 +34,6 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, FIND_SECRETS),
     |db| run(db, KEEP_PARSER),
     |db| run(db, KEEP_WORKTREE),
-    // Does not change tables: earlier programs do not know segments of the kind `source`.
-    |_| Ok(()),
 ];
 
 /// The first version whose pages have checksums.

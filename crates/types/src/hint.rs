@@ -18,8 +18,6 @@ pub enum Hint {
     },
     /// The vectors of the code index come from another model.
     ReembedIndex,
-    /// A regular expression for a search of code is invalid.
-    SearchExact,
     /// Another process is indexing the folder.
     WaitForIndexing,
     /// The folder has no index.
@@ -133,9 +131,6 @@ impl Hint {
                 return format!("`isolith index {}` resumes it", quoted(folder));
             }
             Self::ReembedIndex => "`isolith index --reembed` rebuilds it with the current model",
-            Self::SearchExact => {
-                "`--mode exact` searches for the text as it is; in a regex, `\\` before ( [ { . * + ? | ^ $ makes them ordinary"
-            }
             Self::WaitForIndexing => "try again later, or leave out --no-wait to wait for it",
             Self::ListIndexes => "`isolith status` shows what has one",
             Self::IndexRepository { folder } => {

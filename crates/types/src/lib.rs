@@ -16,7 +16,7 @@ mod memory;
 mod metadata;
 mod moment;
 
-pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind, trim_blank_ends};
+pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
 pub use code_graph::{
     Certainty, CodeEdge, CodeNode, Definition, DefinitionKind, EdgeKind, FileGraph, Import,
     Imported, Manifest, Origin, Reference, ReferenceKind,

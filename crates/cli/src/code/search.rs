@@ -10,7 +10,6 @@ use isolith_types::{Failure, Hint};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::matches::{self, MatchPlan};
 use super::show;
 use crate::output::Output;
 use crate::session::Session;
@@ -32,8 +31,6 @@ pub(crate) struct SearchPlan {
 pub(crate) enum SearchInput {
     /// Code that matches a text.
     Text { text: String, mode: SearchMode },
-    /// Code in which a pattern matches.
-    Matches(MatchPlan),
     /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }
@@ -58,16 +55,18 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let here = Some(plan.here.clone());
     let mut session = Session::open(store, EngineOptions { here, ..EngineOptions::default() })?;
-    let (filter, limit) = (plan.filter.clone(), plan.limit);
-    let found = match &plan.asked {
-        SearchInput::Matches(asked) => return matches::run(session, store, asked, plan, output),
-        SearchInput::Text { text, mode } => {
-            let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
-            session.run(async |engine| engine.search_code(&search).await)
+    let found = session.run(async |engine| {
+        let (filter, limit) = (plan.filter.clone(), plan.limit);
+        match &plan.asked {
+            SearchInput::Text { text, mode } => {
+                let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
+                engine.search_code(&search).await
+            }
+            SearchInput::Like { file, line } => {
+                engine.similar_code(file, *line, filter, limit).await
+            }
         }
-        SearchInput::Like { file, line } => session
-            .run(async |engine| engine.similar_code(file, *line, filter.clone(), limit).await),
-    };
+    });
     session.close();
     let mut found = found?;
     if let Some(around) = plan.context {
@@ -80,7 +79,10 @@ pub(crate) fn run(
     if found.weak && !found.hits.is_empty() {
         output.note("nothing fits well; these are the closest matches");
     }
-    let notice = plan.notice(store, output);
+    let notice = plan.store_above.as_ref().map(|above| notice(store, above, output));
+    if let Some(notice) = &notice {
+        output.note(notice);
+    }
     let shown = Shown { found: &found, store, notice };
     print(&shown, plan, output)?;
     Ok(ExitCode::SUCCESS)
@@ -91,15 +93,8 @@ impl SearchPlan {
     fn words(&self) -> &str {
         match &self.asked {
             SearchInput::Text { text, .. } => text,
-            SearchInput::Matches(_) | SearchInput::Like { .. } => "",
+            SearchInput::Like { .. } => "",
         }
-    }
-
-    /// Shows and returns a notice if another store may hold the same code.
-    pub(super) fn notice(&self, store: &StorePlace, output: &Output) -> Option<String> {
-        let notice = notice(store, self.store_above.as_deref()?, output);
-        output.note(&notice);
-        Some(notice)
     }
 }
 
@@ -143,8 +138,7 @@ fn print(shown: &Shown<'_>, plan: &SearchPlan, output: &Output) -> Result<(), Fa
                     files.push(hit);
                 }
             }
-            let text: String =
-                files.iter().map(|hit| show::path(&hit.root, &hit.path) + "\n").collect();
+            let text: String = files.iter().map(|hit| show::path(hit) + "\n").collect();
             let files: Vec<_> = files
                 .iter()
                 .map(|hit| json!({ "root": hit.root, "path": hit.path, "score": hit.score }))

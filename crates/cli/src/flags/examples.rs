@@ -33,9 +33,6 @@ Examples:
   isolith search \"where are retries handled\"
   isolith search RetryPolicy --lang rust --path 'src/**' -n 5
   isolith search \"parse header\" --no-tests --json
-  isolith search --mode exact 'self.lock()' -n 50
-  isolith search --mode regex 'fn \\w+_lock\\(' -C 2
-  isolith search --mode regex -i 'todo|fixme' --files-only
 
 Exit codes: 0 even if nothing was found, 4 if nothing is indexed.";
 

@@ -58,9 +58,8 @@ pub(super) enum TypedCommand {
     Index(TypedIndex),
     /// Search code by question, keywords or name
     ///
-    /// Ranks by keywords and by meaning together, or finds every match of a text (--mode exact) or
-    /// a regular expression (--mode regex). Searches the existing index: run `isolith index`
-    /// first.
+    /// Ranks by keywords and by meaning together. Searches the existing index: run
+    /// `isolith index` first.
     #[command(after_long_help = examples::SEARCH)]
     Search(TypedSearch),
     /// Find code similar to the code at a line of a file

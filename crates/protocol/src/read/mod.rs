@@ -3,7 +3,6 @@
 mod code;
 mod facts;
 mod graph;
-mod matches;
 mod memory;
 mod records;
 mod segments;
@@ -20,10 +19,6 @@ pub use code::{
 };
 pub use facts::{CountFacts, GetEntity, ListEntities, ListTimeline, QueryFacts};
 pub use graph::{CypherFound, RunCypher};
-pub use matches::{
-    EnclosingSymbol, FindMatches, FoundMatch, MAX_SPANS, MatchCounts, MatchesFound, Pattern,
-    PatternSyntax,
-};
 pub use memory::{
     DrawerList, FindSimilarDrawers, GetDrawers, ListDrawers, ListRooms, MemoryFound, SearchMemory,
     SimilarFound,
@@ -182,7 +177,6 @@ read_operations! {
         SearchCode("code") => CodeFound,
         SearchMemory("memory") => MemoryFound,
         FindSimilarDrawers("similar_drawers") => SimilarFound,
-        FindMatches("matches") => MatchesFound,
     }
     lookups {
         GetOverview("overview") => Overview,

@@ -16,14 +16,11 @@ use isolith_protocol::{
 use isolith_segment::storage::{Disk, Storage};
 use isolith_segment::text::{TextBuilder, remove_scratch};
 use isolith_segment::{
-    PublishedSegment, SegmentError, SourceBuilder, SourceChunk, SourceFile, VectorBuilder,
-    VectorSpec, remove_leftovers,
+    PublishedSegment, SegmentError, VectorBuilder, VectorSpec, remove_leftovers,
 };
 use isolith_store::names::is_segment;
-use isolith_store::{
-    BUILDER_LOCK, ChunkStart, FileText, Reader, Scope, Snapshot, StoreFolder, Truth, WriterOptions,
-};
-use isolith_types::{Code, CollectionKind, Failure};
+use isolith_store::{BUILDER_LOCK, Reader, Scope, Snapshot, StoreFolder, Truth, WriterOptions};
+use isolith_types::{Code, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
@@ -229,7 +226,6 @@ impl Fold<'_> {
         let segments = [
             self.vectors(&snapshot, &state, storage, step, number)?,
             self.texts(&snapshot, &state, storage, step, number)?,
-            self.sources(&snapshot, &state, storage, step, number)?,
         ];
         Ok(Some(SwapPlan {
             collection: state.id,
@@ -281,34 +277,6 @@ impl Fold<'_> {
         progress.finish()?;
         let (published, rows) = builder.finish()?;
         Ok(Some(step.entry(IndexKind::Text, published, rows)))
-    }
-
-    /// The texts of files, for the code index.
-    fn sources(
-        &self,
-        snapshot: &Snapshot<'_>,
-        state: &CollectionState,
-        storage: &Disk,
-        step: FoldStep,
-        number: u64,
-    ) -> Result<Option<SegmentEntry>, BuildError> {
-        if state.kind != CollectionKind::Code {
-            return Ok(None);
-        }
-        let name = step.file_name(state.id, number, "src");
-        let mut builder = SourceBuilder::create(storage, &name, self.token)?;
-        let mut progress = PushProgress::new(self, "sources", state.records);
-        snapshot.for_each_file_text(state.id, step.scope(), &mut |file| {
-            let chunk =
-                |it: &ChunkStart| SourceChunk { row: it.row, change: it.change, start: it.start };
-            let chunks: Vec<SourceChunk> = file.chunks.iter().map(chunk).collect();
-            let FileText { id, root, ref path, ref text, .. } = *file;
-            progress.add(builder.push(&SourceFile { id, root, path, chunks: &chunks, text }))
-        })?;
-        progress.finish()?;
-        let (published, rows) = builder.finish()?;
-        fault::point("fold.sources", self.context);
-        Ok(Some(step.entry(IndexKind::Source, published, rows)))
     }
 
     fn swap(&self, plan: SwapPlan) -> Result<SegmentsSwapped, BuildError> {
@@ -406,8 +374,7 @@ impl FoldStep {
         let Some(generation) = state.generation.as_ref().filter(|_| !job.rebuild) else {
             return Ok(Some(Self::Base));
         };
-        let quarantined = generation.segments.iter().any(|segment| segment.quarantined.is_some());
-        let unusable = quarantined || state.lacks_sources();
+        let unusable = generation.segments.iter().any(|segment| segment.quarantined.is_some());
         let base_rows = generation.segments.iter().find(|segment| segment.level == Level::Base);
         let Some(base) = base_rows.filter(|_| !unusable) else { return Ok(Some(Self::Base)) };
         // Another process may have folded in the meantime.

@@ -4,12 +4,11 @@ use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_protocol::{
     AnswersRead, CodeFound, CollectionState, CountFacts, CypherFound, DrawerList, EmbedMovedFile,
-    EmbedText, FileState, FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, GetChunks,
-    GetCollection, GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, ListDrawers,
-    ListEntities, ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress, LocateRoots,
-    MatchesFound, MemoryFound, Overview, QueryFacts, RecordsFound, RootPlace, RootState, RunCypher,
-    SearchCode, SearchMemory, Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk,
-    StoredRecord, VerifySegments,
+    EmbedText, FileState, FindKeywords, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
+    GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, ListDrawers, ListEntities,
+    ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress, LocateRoots, MemoryFound,
+    Overview, QueryFacts, RecordsFound, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
+    Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
@@ -110,7 +109,6 @@ by_searching! {
     SearchCode => CodeFound: search_code;
     SearchMemory => MemoryFound: search_memory;
     FindSimilarDrawers => SimilarFound: similar_drawers;
-    FindMatches => MatchesFound: find_matches;
 }
 
 impl AnswersRead<EmbedText> for Answerer<'_, '_> {

@@ -59,6 +59,5 @@ fn kind(entry: &SegmentEntry) -> SegmentKind {
     match entry.kind {
         IndexKind::Vector => SegmentKind::Vector,
         IndexKind::Text => SegmentKind::Text,
-        IndexKind::Source => SegmentKind::Source,
     }
 }

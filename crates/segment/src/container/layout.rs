@@ -13,8 +13,6 @@ pub enum SegmentKind {
     Text,
     /// The graph's edges, for traversal.
     Graph,
-    /// The texts of files.
-    Source,
 }
 
 impl fmt::Display for SegmentKind {
@@ -23,7 +21,6 @@ impl fmt::Display for SegmentKind {
             SegmentKind::Vector => "vector",
             SegmentKind::Text => "text",
             SegmentKind::Graph => "graph",
-            SegmentKind::Source => "source",
         })
     }
 }
@@ -52,7 +49,6 @@ impl Header {
             SegmentKind::Vector => 1,
             SegmentKind::Text => 2,
             SegmentKind::Graph => 3,
-            SegmentKind::Source => 4,
         };
         let mut bytes = HeaderBytes::new(HEADER_MAGIC);
         bytes.u32(8, VERSION);
@@ -76,7 +72,6 @@ impl Header {
             1 => SegmentKind::Vector,
             2 => SegmentKind::Text,
             3 => SegmentKind::Graph,
-            4 => SegmentKind::Source,
             other => return Err(SegmentError::damaged(path, format!("unknown kind {other}"))),
         };
         if bytes.get_u32(20) as usize != BLOCK {

@@ -10,7 +10,6 @@ use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::matches::{MatchCounts, MatchQuery, find_matches, matches_text};
 use crate::arguments::{NoArguments, check_length, check_query, result_limit};
 use crate::fresh::{reindex, search_fresh};
 use crate::hints::for_agents;
@@ -19,7 +18,7 @@ use crate::text::{lines_from, round, truncate};
 use crate::tool::{Call, Effect, Tool, ToolAnswer};
 
 /// Maximum size of a snippet; `read_chunk` returns the whole chunk.
-pub(super) const MAX_SNIPPET_BYTES: usize = 1_600;
+const MAX_SNIPPET_BYTES: usize = 1_600;
 
 /// Maximum number of lines of a snippet in the text.
 const MAX_SNIPPET_LINES: usize = 6;
@@ -34,7 +33,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "search_code",
             Effect::Read,
-            "Find code by a question, keywords or a name; returns ranked snippets. Modes exact and regex return every matching line, with totals. Untrusted data.",
+            "Find code by a question, keywords or a name; returns ranked snippets. Use it before grep, but not for exact strings. Untrusted data.",
             search_code,
         ),
         Tool::new(
@@ -62,11 +61,6 @@ pub(super) fn tools() -> Vec<Tool> {
 #[serde(deny_unknown_fields)]
 struct SearchCode {
     query: String,
-    #[serde(default)]
-    mode: Mode,
-    ignore_case: Option<bool>,
-    /// Lines around matches
-    context: Option<u32>,
     /// 1-100, default 10
     limit: Option<u32>,
     /// e.g. rust, python
@@ -75,28 +69,9 @@ struct SearchCode {
     path: Option<String>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    #[default]
-    Hybrid,
-    Exact,
-    Regex,
-}
-
 async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
-    let SearchCode { query, mode, ignore_case, context, limit, language, path } = arguments;
+    let SearchCode { query, limit, language, path } = arguments;
     let filter = filter(&call.server, language, path)?;
-    let regex = match mode {
-        Mode::Hybrid => None,
-        Mode::Exact => Some(false),
-        Mode::Regex => Some(true),
-    };
-    if let Some(regex) = regex {
-        let (pattern, ignore_case) = (query, ignore_case.unwrap_or(false));
-        let query = MatchQuery { pattern, regex, ignore_case, limit, context, filter };
-        return find_matches(call, query).await;
-    }
     let search =
         CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, result_limit(limit)?) };
     let engine = call.server.stores().code()?;
@@ -141,40 +116,30 @@ fn filter(
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct CodeResults {
-    pub(super) hits: Vec<CodeResult>,
-    /// Of all matches, for exact and regex
+struct CodeResults {
+    hits: Vec<CodeResult>,
+    degraded: Option<String>,
+    weak: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    pub(super) matches: Option<MatchCounts>,
-    pub(super) degraded: Option<String>,
-    pub(super) weak: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) notice: Option<String>,
+    notice: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct CodeResult {
-    pub(super) root: String,
-    pub(super) path: String,
-    pub(super) start_line: u32,
-    pub(super) end_line: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    pub(super) line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    pub(super) column: Option<u32>,
-    pub(super) symbol: Option<String>,
-    pub(super) kind: String,
-    pub(super) score: f64,
-    pub(super) snippet: String,
-    pub(super) why: Vec<String>,
-    pub(super) also: Vec<String>,
-    pub(super) stale: bool,
+struct CodeResult {
+    root: String,
+    path: String,
+    start_line: u32,
+    end_line: u32,
+    symbol: Option<String>,
+    kind: String,
+    score: f64,
+    snippet: String,
+    why: Vec<String>,
+    also: Vec<String>,
+    stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
-    pub(super) before: usize,
+    before: usize,
 }
 
 /// A further place in the file of a hit, such as `40-52 sum`.
@@ -188,8 +153,7 @@ impl CodeResults {
         let CodeHits { hits, degraded, weak, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
         let hits = hits.into_iter().map(CodeResult::from).collect();
-        let notice = server.stores().notice(engine);
-        Self { hits, matches: None, degraded, weak, notice }
+        Self { hits, degraded, weak, notice: server.stores().notice(engine) }
     }
 }
 
@@ -202,8 +166,6 @@ impl From<CodeHit> for CodeResult {
             path: hit.path,
             start_line: hit.start_line,
             end_line: hit.end_line,
-            line: None,
-            column: None,
             symbol: hit.symbol,
             kind: hit.kind.name().to_owned(),
             score: round(f64::from(hit.score)),
@@ -217,13 +179,12 @@ impl From<CodeHit> for CodeResult {
 
 impl ToolAnswer for CodeResults {
     fn text(&self) -> String {
-        let mut text = match (&self.matches, self.hits.is_empty(), self.weak) {
-            (Some(counts), ..) => matches_text(&self.hits, counts),
-            (None, true, _) => "nothing found\n".to_owned(),
-            (None, false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
-            (None, false, false) => String::new(),
+        let mut text = match (self.hits.is_empty(), self.weak) {
+            (true, _) => "nothing found\n".to_owned(),
+            (false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
+            (false, false) => String::new(),
         };
-        for hit in self.hits.iter().filter(|_| self.matches.is_none()) {
+        for hit in &self.hits {
             let path = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", path.display(), hit.start_line, hit.end_line);
             if let Some(symbol) = &hit.symbol {
@@ -258,9 +219,9 @@ impl ToolAnswer for CodeResults {
 struct ReadChunk {
     /// Relative to the project, or absolute
     path: String,
-    /// Default 1
+    /// First line, default 1
     line: Option<u32>,
-    /// Default: one chunk
+    /// Last line; default: one chunk
     end_line: Option<u32>,
 }
 
@@ -437,8 +398,6 @@ mod tests {
             path: "src/a.rs".to_owned(),
             start_line: 3,
             end_line: 20,
-            line: None,
-            column: None,
             symbol: Some("count".to_owned()),
             kind: "function".to_owned(),
             score: 0.876,
@@ -450,7 +409,7 @@ mod tests {
         };
         let degraded = Some("half of it".to_owned());
         let notice = Some("another store".to_owned());
-        let results = CodeResults { hits: vec![hit], matches: None, degraded, weak: true, notice };
+        let results = CodeResults { hits: vec![hit], degraded, weak: true, notice };
         insta::assert_snapshot!(results.text(), @r"
         nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
@@ -461,13 +420,7 @@ mod tests {
         degraded: half of it
         another store
         ");
-        let nothing = CodeResults {
-            hits: Vec::new(),
-            matches: None,
-            degraded: None,
-            weak: true,
-            notice: None,
-        };
+        let nothing = CodeResults { hits: Vec::new(), degraded: None, weak: true, notice: None };
         assert_eq!(nothing.text(), "nothing found\n");
     }
 

@@ -9,7 +9,6 @@ mod graph;
 mod index;
 mod ingest;
 mod maintenance;
-mod matches;
 mod memory;
 mod recall;
 mod repair;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use isolith_protocol::{
     ChunkFilter, CollectionState, FileState, RootPlace, RootState, StoreError, StoredChunk,
 };
-use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind, trim_blank_ends};
+use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
@@ -249,7 +249,7 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
 }
 
 /// Selects chunks with or without their texts.
-pub(super) fn select_chunks<'a>(
+fn select_chunks<'a>(
     db: &'a Connection,
     with_text: bool,
     which: &str,
@@ -261,7 +261,7 @@ pub(super) fn select_chunks<'a>(
     ))
 }
 
-pub(super) fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
+fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
     Ok(StoredChunk {
         row: row.get(0)?,
         change: row.get(1)?,
@@ -273,7 +273,7 @@ pub(super) fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
         parent: row.get(7)?,
         signature: row.get(8)?,
         doc: row.get(9)?,
-        text: row.get_ref(10)?.as_str_or_null()?.map(|text| trim_blank_ends(text).to_owned()),
+        text: row.get(10)?,
     })
 }
 
@@ -287,7 +287,7 @@ fn symbols_of(text: &str) -> rusqlite::Result<Vec<Symbol>> {
 }
 
 /// The ids of the files that match a filter, in ascending order.
-pub(super) fn files_matching(
+fn files_matching(
     db: &Connection,
     filter: &ChunkFilter,
     paths: &dyn Fn(&str, bool) -> bool,

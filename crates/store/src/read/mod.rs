@@ -1,7 +1,6 @@
 pub(crate) mod code;
 pub(crate) mod collections;
 pub(crate) mod facts;
-mod file_texts;
 pub(crate) mod filter;
 pub(crate) mod memory;
 mod records;
@@ -17,7 +16,6 @@ use isolith_protocol::{CollectionState, Key, LoadProgress, PoisonedJob, StoreErr
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
-pub use file_texts::{ChunkStart, EachFileText, FileText};
 pub use scan::{ChunkText, EachChunk, EachDocument, EachPassage, EachVector, PassageText};
 
 use crate::create::sync_folder;

@@ -46,7 +46,7 @@ pub struct PassageText<'t> {
 }
 
 /// Maximum number of adjacent rows read with one statement.
-pub(super) const RUN: usize = 1024;
+const RUN: usize = 1024;
 
 impl Snapshot<'_> {
     /// Row and change number of all dead versions that may be in a segment.
@@ -265,14 +265,13 @@ fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, 
     read().during(db, "list versions")
 }
 
-pub(super) type Each<'a> =
-    dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
+type Each<'a> = dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
 
 /// Columns that can be read by row and by range; the first one is the row.
-pub(super) struct Columns {
-    pub(super) by_row: &'static str,
-    pub(super) by_range: &'static str,
-    pub(super) operation: &'static str,
+struct Columns {
+    by_row: &'static str,
+    by_range: &'static str,
+    operation: &'static str,
 }
 
 const VECTOR: Columns = Columns {
@@ -308,7 +307,7 @@ const PASSAGE: Columns = Columns {
 };
 
 impl Columns {
-    pub(super) fn read(
+    fn read(
         &self,
         db: &Connection,
         run: &[(u64, u64)],

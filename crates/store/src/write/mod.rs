@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use code::{FileCache, outline};
+pub(crate) use code::FileCache;
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
 

@@ -10,4 +10,3 @@ mod link;
 mod roots;
 
 pub(crate) use file_cache::FileCache;
-pub(crate) use link::outline;
