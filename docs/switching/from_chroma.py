@@ -82,7 +82,7 @@ def parse_arguments():
 def open_collections(options):
     # A client would make an empty database here.
     if not (options.chroma / "chroma.sqlite3").is_file():
-        sys.exit(f"{options.chroma} is no Chroma folder: there is no chroma.sqlite3 in it")
+        sys.exit(f"{options.chroma} is not a Chroma folder: it has no chroma.sqlite3")
     import chromadb
     from chromadb.config import Settings
 
@@ -98,7 +98,7 @@ def open_collections(options):
         offset += len(page)
     wanted = options.only or [collection.name for collection in collections]
     for name in set(wanted) - {collection.name for collection in collections}:
-        sys.exit(f"there is no collection {name!r}")
+        sys.exit(f"no collection {name!r}")
     return [collection for collection in collections if collection.name in wanted]
 
 

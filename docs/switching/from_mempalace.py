@@ -80,7 +80,7 @@ def find_palace(folder):
     for palace in (folder, folder / "palace"):
         if (palace / "chroma.sqlite3").is_file():
             return palace
-    sys.exit(f"{folder} is no palace: there is no chroma.sqlite3 in it (other back ends are not read)")
+    sys.exit(f"{folder} is not a palace: it has no chroma.sqlite3 (other back ends are not read)")
 
 
 def find_graph(palace):
@@ -160,7 +160,7 @@ def value_of(text, whole, fraction, truth):
     if truth is not None:
         return bool(truth)
     value = next((it for it in (text, whole, fraction) if it is not None), None)
-    # JSON has neither infinities nor what is no number.
+    # JSON has neither infinities nor NaN.
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

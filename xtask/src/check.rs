@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::{book, cargo, clients, deny};
+use crate::{book, cargo, clients, deny, promtool};
 
 /// Checks formatting, lints, documentation and tests. With `all`, also what needs the network or
-/// other programs: dependencies, the book, and the MCP clients from PyPI and npm.
+/// other programs: dependencies, metrics, the book, and the MCP clients from PyPI and npm.
 pub(crate) fn run(all: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], &[])?;
@@ -22,6 +22,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
     )?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])?;
     if all {
+        promtool::run()?;
         book::run()?;
         clients::run()?;
     }

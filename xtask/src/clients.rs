@@ -1,5 +1,6 @@
-//! Tests the MCP server with third-party clients: the official Python package, the Inspector and
-//! the conformance suite. They are installed in the target folder on first use.
+//! Tests the servers with third-party clients: the MCP server with the official Python package, the
+//! Inspector and the conformance suite, the API with Schemathesis, and Chroma's API with Chroma's Python
+//! client. They are installed in the target folder on first use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub(crate) fn run() -> Result<()> {
     };
     run_command(&mut script("every_tool.py"))?;
     run_command(&mut script("crowd.py"))?;
+    run_command(&mut script("described.py"))?;
+    run_command(&mut script("chroma_client.py"))?;
     run_command(script("from_npm.py").arg(&modules))
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod clients;
 mod deny;
 mod fuzz;
+mod promtool;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,15 +19,18 @@ enum Task {
     /// Check formatting, lints, documentation and tests; needs git and python3, and no network once
     /// the dependencies are downloaded.
     Check {
-        /// Also check dependencies (cargo-deny), build the book (mdbook) and test the MCP clients
-        /// from PyPI and npm, as CI does. Skips cargo-deny and mdbook with a message if they are not
-        /// installed
+        /// Also check dependencies (cargo-deny) and metrics (promtool), build the book (mdbook) and
+        /// test the MCP clients from PyPI and npm, as CI does. Skips cargo-deny, promtool and mdbook
+        /// with a message if they are not installed
         #[arg(long)]
         all: bool,
     },
     /// Check licenses, sources and advisories of the dependencies (deny.toml); skipped with a
     /// message if cargo-deny is not installed.
     Deny,
+    /// Check the alert rules, the dashboard and the metrics of a server; skipped with a message if
+    /// promtool is not installed.
+    Promtool,
     /// Build the documentation as a book in target/book; skipped with a message if mdbook is not
     /// installed.
     Book,
@@ -83,6 +87,7 @@ fn main() -> Result<()> {
     match Task::parse() {
         Task::Check { all } => check::run(all),
         Task::Deny => deny::run(),
+        Task::Promtool => promtool::run(),
         Task::Book => book::run(),
         Task::Clients => clients::run(),
         Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),

@@ -99,6 +99,10 @@ fn default_of(key: Key) -> &'static str {
         Key::ServerListen => "127.0.0.1:7411",
         Key::ServerTimeout => "30",
         Key::ServerTokenFile => "generated, in the state folder",
+        Key::ServerAlertCommand | Key::ServerAlertWebhook => "none",
+        Key::ServerAlertFailureRate => "5",
+        Key::ServerAlertMinutes => "5",
+        Key::ServerAlertDiskFree => "1073741824",
         Key::CollectionMetric => "cosine",
         Key::CollectionModel => "none",
     }

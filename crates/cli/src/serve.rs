@@ -47,6 +47,7 @@ pub(crate) fn http(
     let serving = async {
         let listening = server.listen(&plan.options)?;
         let url = listening.url()?;
+        server.watch_for_alerts(plan.alerts.clone());
         // The result says only that the server runs; people read it next to the log.
         output.result(&announcement(&url, &plan), "")?;
         if !output.is_quiet() {
@@ -111,7 +112,32 @@ fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
             format!("clients need the token in {}", file.display())
         }
     };
-    format!("serving {place}\n{token}")
+    let python = match &plan.options.listen {
+        Listen::Tcp(_) if plan.chroma => in_python(url, &plan.token, at_terminal),
+        _ => String::new(),
+    };
+    format!("serving {place}\n{token}{python}")
+}
+
+/// How Chroma's Python client connects.
+fn in_python(url: &str, token: &TokenSource, at_terminal: bool) -> String {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, "80"));
+    let host = host.trim_matches(['[', ']']);
+    let token = match token {
+        TokenSource::None => None,
+        TokenSource::Generated(_, token) if at_terminal => Some(format!("\"Bearer {token}\"")),
+        TokenSource::Generated(file, _) | TokenSource::File(file) => {
+            Some(format!("\"Bearer \" + open({:?}).read().strip()", file.display().to_string()))
+        }
+        TokenSource::Environment => Some("\"Bearer \" + os.environ[\"ISOLITH_TOKEN\"]".to_owned()),
+    };
+    let headers = token.map(|token| format!(", headers={{\"Authorization\": {token}}}"));
+    let headers = headers.unwrap_or_default();
+    format!(
+        "\nin Python:\n  import chromadb\n  client = chromadb.HttpClient(host=\"{host}\", \
+         port={port}{headers})"
+    )
 }
 
 /// Serves until the end or a signal. After the first signal, running calls are still
@@ -127,26 +153,32 @@ async fn until_signalled(
         signal = signals.next() => signal,
     };
     server.begin_drain(DRAIN);
-    let orderly = async {
+    let drained = async {
         tokio::select! {
-            _ = &mut serving => return,
-            () = server.drained() => {}
+            _ = &mut serving => true,
+            () = server.drained() => false,
         }
-        server.stop();
-        let _ = tokio::time::timeout(GOODBYE, &mut serving).await;
     };
-    tokio::select! {
-        () = orderly => {}
-        _ = signals.next() => {}
-        () = tokio::time::sleep(DRAIN + GOODBYE) => {}
-    }
+    let has_ended = tokio::select! {
+        has_ended = drained => Some(has_ended),
+        // Workers are killed at the end of the drain, which takes a moment.
+        () = tokio::time::sleep(DRAIN + GOODBYE) => Some(false),
+        _ = signals.next() => None,
+    };
     server.kill();
+    if has_ended == Some(false) {
+        server.stop();
+        tokio::select! {
+            _ = tokio::time::timeout(GOODBYE, &mut serving) => {}
+            _ = signals.next() => {}
+        }
+    }
     Ok(ExitCode::from(signal.exit_status()))
 }
 
 #[cfg(test)]
 mod tests {
-    use isolith_serve::HttpOptions;
+    use isolith_serve::{AlertLimits, AlertOptions, HttpOptions};
 
     use super::*;
 
@@ -159,9 +191,20 @@ mod tests {
                 hosts: Vec::new(),
                 stateless: false,
                 conformance: false,
+                allow_reset: false,
                 connections: 1,
             },
             token,
+            alerts: AlertOptions {
+                command: None,
+                webhook: None,
+                limits: AlertLimits {
+                    failure_percent: 5,
+                    window: Duration::from_secs(300),
+                    disk_free: 1,
+                },
+            },
+            chroma: false,
         };
         let url = "http://127.0.0.1:7411/mcp";
         let made = plan(
@@ -175,6 +218,10 @@ mod tests {
             announcement(url, &made),
             json!({ "url": url, "token_file": "/state/isolith/token" })
         );
+        let python = greeting(url, &HttpPlan { chroma: true, ..made }, false);
+        let expected = "  client = chromadb.HttpClient(host=\"127.0.0.1\", port=7411, \
+             headers={\"Authorization\": \"Bearer \" + open(\"/state/isolith/token\").read().strip()})";
+        assert!(python.ends_with(expected) && !python.contains("c0ffee"), "{python}");
         let open = greeting(url, &plan("127.0.0.1:7411", TokenSource::None), true);
         assert!(open.contains("warning"), "{open}");
         let socket = plan("unix:/run/me/i.sock", TokenSource::None);

@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolate::{Confinement, Enforcement};
 use isolith_engine::{
-    EngineOptions, GraphStatus, MemoryStatus, StatusReport, StorePlace, WorkerStatus,
+    EngineOptions, GraphStatus, MemoryStatus, Problem, StatusReport, StorePlace, WorkerStatus,
 };
-use isolith_types::{Failure, counted};
+use isolith_types::{Code, Failure, counted};
+use serde_json::json;
 
 use crate::output::Output;
 use crate::session::Session;
@@ -18,18 +19,40 @@ use crate::terminal::one_line;
 /// A store that does not answer within this time is reported as busy or damaged.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(store: &StorePlace, output: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(store: &StorePlace, check: bool, output: &Output) -> Result<ExitCode, Failure> {
     let options = EngineOptions { deadline: DEADLINE, ..EngineOptions::default() };
     let mut session = Session::open(store, options)?;
     let report = session.run(async |engine| Ok(engine.status().await));
     session.close();
     let report = report?;
+    if check {
+        return check_report(&report, output);
+    }
     if let Some(error) = &report.error {
         output.complain(error);
     }
     output.result(&report, &show(&report))?;
     let status = report.error.as_ref().map_or(0, |error| error.code.exit_status());
     Ok(ExitCode::from(status))
+}
+
+/// Prints what is wrong. Damage decides about the exit code before what may pass, and that before
+/// everything else.
+fn check_report(report: &StatusReport, output: &Output) -> Result<ExitCode, Failure> {
+    let problems = &report.problems;
+    let lines = problems.iter().map(|problem| one_line(&problem.message) + "\n");
+    let document = json!({ "ok": problems.is_empty(), "problems": problems });
+    output.result(&document, &lines.collect::<String>())?;
+    Ok(ExitCode::from(check_status(problems)))
+}
+
+fn check_status(problems: &[Problem]) -> u8 {
+    let is_one = |code: &Code| {
+        problems.iter().any(|problem| problem.code.exit_status() == code.exit_status())
+    };
+    let worst = [Code::Corrupt, Code::Timeout].into_iter().find(is_one);
+    let worst = worst.or((!problems.is_empty()).then_some(Code::Failed));
+    worst.map_or(0, Code::exit_status)
 }
 
 fn show(report: &StatusReport) -> String {
@@ -226,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn damage_decides_about_the_exit_code_of_a_check() {
+        let problem = |code| Problem { code, message: String::new() };
+        for (codes, status) in [
+            (&[][..], 0),
+            (&[Code::Quarantined], 1),
+            (&[Code::NotFound, Code::DiskFull], 1),
+            (&[Code::DiskFull, Code::BreakerOpen], 75),
+            (&[Code::LockHeld, Code::Corrupt, Code::NotFound], 74),
+        ] {
+            let problems: Vec<Problem> = codes.iter().copied().map(problem).collect();
+            assert_eq!(check_status(&problems), status, "{codes:?}");
+        }
+    }
+
+    #[test]
     fn a_status_is_shown_as_tables() {
         let report = StatusReport {
             store: "/home/someone/.isolith".into(),
@@ -250,6 +288,7 @@ mod tests {
                     age_ms: Some(300_000),
                     recent: Some(RecentJobs { jobs: 12, failed: 1 }),
                     deaths: [].into(),
+                    breakers: Vec::new(),
                 },
                 FrontStatus {
                     pid: 42,
@@ -257,14 +296,17 @@ mod tests {
                     age_ms: None,
                     recent: None,
                     deaths: [].into(),
+                    breakers: Vec::new(),
                 },
             ],
             workers: Vec::new(),
             crashes: [(DeathClass::Crash, 2)].into(),
             quarantine: 0,
             warnings: vec!["process 42 has the store open and does not answer".to_owned()],
+            problems: Vec::new(),
             wal_bytes: 4_000,
             disk_bytes: 9_000_000,
+            disk: None,
             error: None,
         };
         insta::assert_snapshot!(show(&report), @r"

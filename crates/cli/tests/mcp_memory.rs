@@ -107,13 +107,17 @@ fn memory_is_listed_in_pages() {
 fn memory_is_searched() {
     let env = TestEnv::new();
     let mut agent = agent_at(&env);
-    assert_eq!(agent.call("memory_search", json!({ "query": "deploy" }))["hits"], json!([]));
+    let empty = agent.call("memory_search", json!({ "query": "deploy" }));
+    assert_eq!((&empty["hits"], &empty["weak"]), (&json!([]), &json!(true)));
     add(&mut agent, "We deploy to production every Friday evening", "ops", "deploy");
     add(&mut agent, "Ada is allergic to peanuts", "ada", "health");
     let found = agent.call("memory_search", json!({ "query": "when do we deploy?" }));
     let hit = &found["hits"][0];
     assert_eq!((&hit["wing"], &hit["room"]), (&json!("ops"), &json!("deploy")), "{found}");
     assert!(hit["score"].is_number() && !hit["why"].as_array().unwrap().is_empty(), "{found}");
+    assert_eq!(found["weak"], false, "{found}");
+    let other = agent.call("memory_search", json!({ "query": "restore a scratched photograph" }));
+    assert_eq!(other["weak"], true, "{other}");
     let ada = json!({ "query": "when do we deploy?", "wing": "ada", "limit": 5 });
     let found = agent.call("memory_search", ada);
     assert!(found["hits"].as_array().unwrap().iter().all(|hit| hit["wing"] == "ada"), "{found}");
@@ -369,6 +373,9 @@ fn prompts_include_memory() {
     let recalled = get(&mut agent, "recall", json!({ "topic": "Ada" }));
     assert!(recalled.contains("owns the retry code"), "{recalled}");
     assert!(recalled.contains("Ada works_at Acme"), "{recalled}");
+    let unknown = get(&mut agent, "recall", json!({ "topic": "scratched photographs" }));
+    assert!(unknown.contains("Nothing in memory fits"), "{unknown}");
+    assert!(!unknown.contains("retry code"), "{unknown}");
     // All of it is between marks that it cannot contain.
     let marks: Vec<&str> = recalled.lines().filter(|it| it.contains("<untrusted-")).collect();
     let [rule, open] = marks[..] else { panic!("{recalled}") };

@@ -115,6 +115,23 @@ fn json_has_the_documented_fields() {
 }
 
 #[test]
+fn poor_matches_are_weak() {
+    let env = TestEnv::new();
+    add(&env, &["Deploys go out on Tuesdays; never on a Friday."]);
+    add(&env, &["Ada is allergic to peanuts."]);
+    add(&env, &["The build takes forty minutes."]);
+    let topic = "restore a scratched photograph";
+    for (question, weak) in [("peanut allergies", false), ("deploys", false), (topic, true)] {
+        let found = env.json(&["memory", "search", question]);
+        assert_eq!(keys(&found), ["degraded", "hits", "took_ms", "weak"]);
+        assert_eq!(found["weak"], weak, "{question}: {found}");
+        assert!(!found["hits"].as_array().unwrap().is_empty(), "{question}: {found}");
+        let shown = env.run(&["memory", "search", question]);
+        assert_eq!(shown.stderr.contains("nothing fits well"), weak, "{}", shown.stderr);
+    }
+}
+
+#[test]
 fn texts_come_from_arguments_files_and_standard_input() {
     let env = TestEnv::new();
     let text = "Erste Zeile\r\n\tzweite \u{1F994}\n\n";

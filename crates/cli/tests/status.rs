@@ -37,7 +37,7 @@ fn a_store_without_fronts_has_a_status() {
     for empty in ["workers", "fronts", "warnings"] {
         assert_eq!(report[empty], Value::Array(Vec::new()), "{report:#}");
     }
-    assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &12.into()));
+    assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &14.into()));
     assert!(report["crashes"].is_object() && report["disk_bytes"].as_u64().unwrap() > 0);
     let text = String::from_utf8(env.run(&["status"]).stdout).unwrap();
     assert!(text.contains("no server or watcher is running"), "{text}");
@@ -51,6 +51,36 @@ fn an_unreadable_store_has_a_status() {
     let (status, report) = env.json(&["status"]);
     assert_eq!((status, &report["error"]["code"]), (74, &"corrupt".into()), "{report:#}");
     assert_eq!(report["workers"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_check_prints_only_what_is_wrong() {
+    let env = TestEnv::with_docs(3);
+    let fine = env.run(&["status", "--check"]);
+    assert_eq!((fine.status.code(), fine.stdout, fine.stderr), (Some(0), Vec::new(), Vec::new()));
+    let (status, document) = env.json(&["status", "--check"]);
+    assert_eq!((status, document), (0, serde_json::json!({ "ok": true, "problems": [] })));
+    // A segment that a search finds damaged, and leaves to the next command that writes.
+    let segments = fs::read_dir(env.store().join("segments")).unwrap();
+    for segment in segments {
+        fs::write(segment.unwrap().path(), "damaged").unwrap();
+    }
+    let found = env.run(&["collection", "query", "docs", "--keywords", "many"]);
+    assert!(found.status.success(), "{found:?}");
+    let damaged = env.run(&["status", "--check"]);
+    let text = String::from_utf8(damaged.stdout).unwrap();
+    assert_eq!(damaged.status.code(), Some(74), "{text}");
+    assert_eq!(text, "docs: a segment is in quarantine; a rebuild is due\n");
+    // A process that does not answer is less than damage, but more than nothing.
+    let run = env.store().join("run");
+    let silent = UnixListener::bind(run.join("900000-0000000000000000.sock")).unwrap();
+    let (status, document) = env.json(&["status", "--check"]);
+    assert_eq!((status, document["problems"].as_array().unwrap().len()), (74, 2), "{document}");
+    assert_eq!(document["problems"][0]["code"], "timeout", "{document}");
+    drop(silent);
+    fs::write(env.store().join("truth.sqlite"), [7; 9_000]).unwrap();
+    let (status, document) = env.json(&["status", "--check"]);
+    assert_eq!((status, &document["problems"][0]["code"]), (74, &"corrupt".into()), "{document}");
 }
 
 #[test]

@@ -1,21 +1,23 @@
-//! Every operation of a store can be reached from the command line and by agents, or there is a
-//! reason why not.
+//! Every operation of a store can be reached from the command line, by agents and by programs, or
+//! there is a reason why not.
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod http_client;
 mod project;
 mod test_env;
 
 use std::collections::BTreeSet;
 
 use agent::Agent;
+use http_client::ApiServer;
 use isolith_protocol::{Action, ReadJob};
 use project::Project;
 use serde_json::json;
 
 /// How a surface offers an operation.
 enum Offer {
-    /// By this command, or this tool.
+    /// By this command, this tool or this endpoint.
     By(&'static str),
     /// Not at all, and why.
     Not(&'static str),
@@ -25,72 +27,158 @@ use Offer::{By, Not};
 
 const INTERNAL: &str = "part of another operation, of no use alone";
 const UPKEEP: &str = "done by the program itself when it is due";
+const CHROMA: &str = "Chroma's API has databases; everything else uses the default one";
 const TERMINAL: &str = "left to people: it needs a decision or a file of theirs";
 
-/// Operations by name, with the command and the tool for each.
-const OPERATIONS: &[(&str, Offer, Offer)] = &[
+/// Operations by name, with the command, the tool and the endpoint for each.
+const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     // Reading.
-    ("nearest", By("collection query"), By("collection_query")),
-    ("keywords", By("collection query"), By("collection_query")),
-    ("code", By("search"), By("search_code")),
-    ("memory", By("memory search"), By("memory_search")),
-    ("similar_drawers", Not("memory add reports duplicates"), By("memory_check_duplicate")),
-    ("overview", By("status"), By("health")),
-    ("collection", By("collection count"), By("collection_list")),
-    ("get", By("collection get"), Not("collection_query shows records")),
-    ("roots", By("status"), By("index_status")),
-    ("root_places", Not(INTERNAL), Not(INTERNAL)),
-    ("files", Not(INTERNAL), Not(INTERNAL)),
-    ("chunks", Not("search shows chunks"), By("read_chunk")),
-    ("drawers", By("memory get"), By("memory_get")),
-    ("list_drawers", By("memory list"), By("memory_list")),
-    ("taxonomy", By("memory taxonomy"), By("memory_list")),
-    ("embed", Not(INTERNAL), Not(INTERNAL)),
-    ("embed_again", Not(INTERNAL), Not(INTERNAL)),
-    ("facts", By("fact query"), By("fact_query")),
-    ("timeline", By("fact timeline"), By("fact_timeline")),
-    ("fact_stats", By("fact stats"), By("fact_stats")),
-    ("entities", By("fact entities"), Not("fact_query finds entities by any of their names")),
-    ("entity", By("fact entity"), Not("fact_query says what is known of an entity")),
-    ("cypher", By("graph query"), By("graph_query")),
-    ("verify", By("doctor"), By("health")),
-    ("load", Not(INTERNAL), Not(INTERNAL)),
+    (
+        "nearest",
+        By("collection query"),
+        By("collection_query"),
+        By("POST /v1/collections/{collection}/query"),
+    ),
+    (
+        "keywords",
+        By("collection query"),
+        By("collection_query"),
+        By("POST /v1/collections/{collection}/query"),
+    ),
+    ("code", By("search"), By("search_code"), By("GET /v1/code/search")),
+    ("matches", By("search"), By("search_code"), By("POST /v1/code/search")),
+    ("memory", By("memory search"), By("memory_search"), By("GET /v1/memory/search")),
+    (
+        "similar_drawers",
+        Not("memory add reports duplicates"),
+        By("memory_check_duplicate"),
+        By("POST /v1/memory/duplicates"),
+    ),
+    ("overview", By("status"), By("health"), By("GET /v1/status")),
+    (
+        "collection",
+        By("collection count"),
+        By("collection_list"),
+        By("GET /v1/collections/{collection}"),
+    ),
+    (
+        "get",
+        By("collection get"),
+        Not("collection_query shows records"),
+        By("POST /v1/collections/{collection}/get"),
+    ),
+    ("roots", By("status"), By("index_status"), By("GET /v1/code/index")),
+    ("root_places", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("files", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("chunks", Not("search shows chunks"), By("read_chunk"), By("GET /v1/code/chunks")),
+    ("drawers", By("memory get"), By("memory_get"), By("GET /v1/memory/drawers/{id}")),
+    ("list_drawers", By("memory list"), By("memory_list"), By("GET /v1/memory/drawers")),
+    ("taxonomy", By("memory taxonomy"), By("memory_list"), By("GET /v1/memory/taxonomy")),
+    ("embed", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("embed_again", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("facts", By("fact query"), By("fact_query"), By("GET /v1/facts")),
+    ("timeline", By("fact timeline"), By("fact_timeline"), By("GET /v1/facts/timeline")),
+    ("fact_stats", By("fact stats"), By("fact_stats"), By("GET /v1/facts/stats")),
+    (
+        "entities",
+        By("fact entities"),
+        Not("fact_query finds entities by any of their names"),
+        By("GET /v1/facts/entities"),
+    ),
+    (
+        "entity",
+        By("fact entity"),
+        Not("fact_query says what is known of an entity"),
+        By("GET /v1/facts/entities/{name}"),
+    ),
+    ("cypher", By("graph query"), By("graph_query"), By("POST /v1/graph/query")),
+    ("verify", By("doctor"), By("health"), By("POST /v1/doctor")),
+    ("load", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("query", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("tenant", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("database", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("databases", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("collections", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("count_collections", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("find_collection", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
     // Writing.
-    ("create_collection", By("collection create"), By("collection_add")),
-    ("delete_collection", By("collection delete"), Not(TERMINAL)),
-    ("rename_collection", By("collection rename"), Not(TERMINAL)),
-    ("put", By("ingest"), By("collection_add")),
-    ("update", Not("ingest replaces records"), Not("collection_add replaces records")),
-    ("delete", By("collection delete"), Not(TERMINAL)),
-    ("add_root", By("index"), By("index_project")),
-    ("put_files", By("index"), By("index_project")),
-    ("touch_files", By("index"), By("index_project")),
-    ("move_file", By("index"), By("index_project")),
-    ("remove_files", By("index"), By("index_project")),
-    ("clear_files", By("index"), By("index_project")),
-    ("set_code_model", By("index"), Not(TERMINAL)),
-    ("remove_root", By("index"), Not(TERMINAL)),
-    ("finish_index", By("index"), By("index_project")),
-    ("link_files", By("index"), By("index_project")),
-    ("git_facts", By("index"), By("index_project")),
-    ("add_drawers", By("memory add"), By("memory_add")),
-    ("update_drawer", By("memory update"), By("memory_update")),
-    ("delete_drawers", By("memory delete"), By("memory_delete")),
-    ("add_fact", By("fact add"), By("fact_add")),
-    ("invalidate_fact", By("fact invalidate"), By("fact_invalidate")),
-    ("supersede_fact", By("fact supersede"), By("fact_supersede")),
-    ("describe_entity", By("fact entity"), Not(TERMINAL)),
-    ("import_graph", By("graph import"), Not(TERMINAL)),
-    ("swap", Not(UPKEEP), Not(UPKEEP)),
-    ("quarantine_segments", Not(UPKEEP), Not(UPKEEP)),
-    ("swap_graph", Not(UPKEEP), Not(UPKEEP)),
-    ("quarantine_graph", Not(UPKEEP), Not(UPKEEP)),
-    ("purge", Not(UPKEEP), Not(UPKEEP)),
-    ("remember_poison", Not(UPKEEP), Not(UPKEEP)),
-    ("forget_poison", By("doctor"), By("repair")),
-    ("tidy", Not(UPKEEP), Not(UPKEEP)),
-    ("recount", By("doctor"), By("repair")),
-    ("copy_files", By("index"), By("index_project")),
+    (
+        "create_collection",
+        By("collection create"),
+        By("collection_add"),
+        By("POST /v1/collections"),
+    ),
+    (
+        "delete_collection",
+        By("collection delete"),
+        Not(TERMINAL),
+        By("DELETE /v1/collections/{collection}"),
+    ),
+    (
+        "rename_collection",
+        By("collection rename"),
+        Not(TERMINAL),
+        By("PATCH /v1/collections/{collection}"),
+    ),
+    ("put", By("ingest"), By("collection_add"), By("PUT /v1/collections/{collection}/records")),
+    (
+        "update",
+        Not("ingest replaces records"),
+        Not("collection_add replaces records"),
+        By("PATCH /v1/collections/{collection}/records"),
+    ),
+    (
+        "delete",
+        By("collection delete"),
+        Not(TERMINAL),
+        By("POST /v1/collections/{collection}/delete"),
+    ),
+    ("add_root", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("put_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("touch_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("move_file", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("remove_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("clear_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("set_code_model", By("index"), Not(TERMINAL), Not(TERMINAL)),
+    ("remove_root", By("index"), Not(TERMINAL), Not(TERMINAL)),
+    ("finish_index", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("link_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("git_facts", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("add_drawers", By("memory add"), By("memory_add"), By("POST /v1/memory/drawers")),
+    (
+        "update_drawer",
+        By("memory update"),
+        By("memory_update"),
+        By("PATCH /v1/memory/drawers/{id}"),
+    ),
+    ("delete_drawers", By("memory delete"), By("memory_delete"), By("DELETE /v1/memory/drawers")),
+    ("add_fact", By("fact add"), By("fact_add"), By("POST /v1/facts")),
+    (
+        "invalidate_fact",
+        By("fact invalidate"),
+        By("fact_invalidate"),
+        By("POST /v1/facts/invalidate"),
+    ),
+    ("supersede_fact", By("fact supersede"), By("fact_supersede"), By("POST /v1/facts/supersede")),
+    ("describe_entity", By("fact entity"), Not(TERMINAL), By("PATCH /v1/facts/entities/{name}")),
+    ("import_graph", By("graph import"), Not(TERMINAL), Not(TERMINAL)),
+    ("swap", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("quarantine_segments", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("swap_graph", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("quarantine_graph", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("purge", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("remember_poison", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("forget_poison", By("doctor"), By("repair"), By("POST /v1/doctor")),
+    ("tidy", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
+    ("recount", By("doctor"), By("repair"), By("POST /v1/doctor")),
+    ("copy_files", By("index"), By("index_project"), By("POST /v1/code/index")),
+    ("create_tenant", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("update_tenant", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("create_database", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("delete_database", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("add_collection", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("change_collection", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    ("reset", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
 ];
 
 #[test]
@@ -104,14 +192,24 @@ fn every_operation_is_offered_or_has_a_reason() {
 }
 
 #[test]
-fn the_commands_and_tools_exist() {
+fn the_commands_tools_and_endpoints_exist() {
     let project = Project::sample();
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     let listed = agent.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let tools: BTreeSet<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let server = ApiServer::start(project.command(&["serve", "--json", "--listen", "127.0.0.1:0"]));
+    let description = server.get("/v1/openapi.json");
     let mut commands = BTreeSet::new();
-    for (name, command, tool) in OPERATIONS {
+    for (name, command, tool, endpoint) in OPERATIONS {
+        match endpoint {
+            By(endpoint) => {
+                let (verb, path) = endpoint.split_once(' ').unwrap();
+                let operation = &description["paths"][path][verb.to_lowercase()];
+                assert!(operation.is_object(), "{name}: there is no endpoint {endpoint}");
+            }
+            Not(reason) => assert!(!reason.is_empty(), "{name}"),
+        }
         match tool {
             By(tool) => assert!(tools.contains(tool), "{name}: there is no tool {tool}"),
             Not(reason) => assert!(!reason.is_empty(), "{name}"),

@@ -202,10 +202,6 @@ fn a_folder_that_is_not_a_palace_is_refused() {
     fs::create_dir_all(env.path("home/.mempalace/palace")).unwrap();
     let ran = bring_over(&env);
     assert_eq!(ran.status, Some(1));
-    assert!(
-        ran.stderr.contains("is no palace: there is no chroma.sqlite3 in it"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("is not a palace: it has no chroma.sqlite3"), "{}", ran.stderr);
     assert!(!env.store().exists());
 }

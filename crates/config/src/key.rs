@@ -14,6 +14,12 @@ const MAX_PROJECT_RESULTS: u64 = 100;
 /// Maximum value of `server.timeout`, in seconds.
 const MAX_TIMEOUT: u64 = 3_600;
 
+/// Maximum value of `server.alert_minutes`: a day.
+const MAX_ALERT_MINUTES: u64 = 24 * 60;
+
+/// Maximum value of `server.alert_disk_free`: more than any disk has.
+const MAX_DISK_FREE: u64 = 1 << 50;
+
 /// Maximum number of entries in a list.
 const MAX_ENTRIES: usize = 1_000;
 
@@ -34,6 +40,11 @@ pub enum Key {
     ServerAllow,
     ServerHosts,
     ServerTokenFile,
+    ServerAlertCommand,
+    ServerAlertWebhook,
+    ServerAlertFailureRate,
+    ServerAlertMinutes,
+    ServerAlertDiskFree,
     CollectionMetric,
     CollectionModel,
 }
@@ -77,7 +88,7 @@ pub(crate) enum ValueType {
 
 impl Key {
     /// All keys, in display order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::Store,
         Self::SecretFile,
         Self::Log,
@@ -91,6 +102,11 @@ impl Key {
         Self::ServerAllow,
         Self::ServerHosts,
         Self::ServerTokenFile,
+        Self::ServerAlertCommand,
+        Self::ServerAlertWebhook,
+        Self::ServerAlertFailureRate,
+        Self::ServerAlertMinutes,
+        Self::ServerAlertDiskFree,
         Self::CollectionMetric,
         Self::CollectionModel,
     ];
@@ -111,6 +127,11 @@ impl Key {
             Self::ServerAllow => "server.allow",
             Self::ServerHosts => "server.hosts",
             Self::ServerTokenFile => "server.token_file",
+            Self::ServerAlertCommand => "server.alert_command",
+            Self::ServerAlertWebhook => "server.alert_webhook",
+            Self::ServerAlertFailureRate => "server.alert_failure_rate",
+            Self::ServerAlertMinutes => "server.alert_minutes",
+            Self::ServerAlertDiskFree => "server.alert_disk_free",
             Self::CollectionMetric => "collection.metric",
             Self::CollectionModel => "collection.model",
         }
@@ -141,6 +162,11 @@ impl Key {
             | Self::ServerAllow
             | Self::ServerHosts
             | Self::ServerTokenFile
+            | Self::ServerAlertCommand
+            | Self::ServerAlertWebhook
+            | Self::ServerAlertFailureRate
+            | Self::ServerAlertMinutes
+            | Self::ServerAlertDiskFree
             | Self::CollectionMetric
             | Self::CollectionModel => ProjectAccess::Never,
         }
@@ -158,6 +184,8 @@ impl Key {
             | Self::Log
             | Self::ServerListen
             | Self::ServerTokenFile
+            | Self::ServerAlertCommand
+            | Self::ServerAlertWebhook
             | Self::CollectionModel => ValueType::Text,
             Self::LimitsResults | Self::LimitsRows => {
                 ValueType::Number(if in_project { MAX_PROJECT_RESULTS } else { MAX_RESULTS })
@@ -166,6 +194,9 @@ impl Key {
             Self::IndexLanguages | Self::ServerAllow | Self::ServerHosts => ValueType::List,
             Self::IndexMaxFileSize => ValueType::Size(LARGEST_FILE),
             Self::ServerTimeout => ValueType::Number(MAX_TIMEOUT),
+            Self::ServerAlertFailureRate => ValueType::Number(100),
+            Self::ServerAlertMinutes => ValueType::Number(MAX_ALERT_MINUTES),
+            Self::ServerAlertDiskFree => ValueType::Size(MAX_DISK_FREE),
             Self::CollectionMetric => ValueType::OneOf(&["cosine", "l2", "dot"]),
         }
     }
@@ -198,7 +229,9 @@ impl ValueType {
             (Self::Number(max) | Self::Size(max), Value::Number(number)) => {
                 (1..=*max).contains(number)
             }
-            (Self::Size(_), Value::Text(text)) => return parse_size(text).map(Value::Number),
+            (Self::Size(max), Value::Text(text)) => {
+                return parse_bytes(text, *max).map(Value::Number);
+            }
             (Self::Text, Value::Text(text)) => !text.is_empty(),
             (Self::OneOf(names), Value::Text(text)) => names.contains(&text.as_str()),
             (Self::List, Value::List(entries)) => entries.len() <= MAX_ENTRIES,
@@ -215,7 +248,10 @@ impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(max) => write!(f, "expected a number from 1 to {max}"),
-            Self::Size(_) => f.write_str("expected a size from 1 to 32M, for example \"500K\""),
+            Self::Size(max) => {
+                let max = if *max == LARGEST_FILE { "32M" } else { "1024T" };
+                write!(f, "expected a size from 1 to {max}, for example \"500K\"")
+            }
             Self::Text => f.write_str("expected a non-empty string"),
             Self::OneOf(names) => write!(f, "expected one of {}", names.join(", ")),
             Self::List => write!(f, "expected a list of at most {MAX_ENTRIES} strings"),
@@ -234,16 +270,28 @@ impl fmt::Display for ValueType {
 /// # Errors
 /// If it is not from 1 byte to 32 MB; the error says what is expected.
 pub fn parse_size(text: &str) -> Result<u64, String> {
+    parse_bytes(text, LARGEST_FILE)
+}
+
+/// Parses the free space below which a disk is nearly full, such as `500M` or `10G`.
+///
+/// # Errors
+/// If it is not from 1 byte to 1024 TB; the error says what is expected.
+pub fn parse_disk_size(text: &str) -> Result<u64, String> {
+    parse_bytes(text, MAX_DISK_FREE)
+}
+
+fn parse_bytes(text: &str, max: u64) -> Result<u64, String> {
     let text = text.trim();
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1 << 10),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 1 << 30),
+        Some(b't' | b'T') => (&text[..text.len() - 1], 1 << 40),
         _ => (text, 1),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    bytes
-        .filter(|bytes| (1..=LARGEST_FILE).contains(bytes))
-        .ok_or_else(|| ValueType::Size(LARGEST_FILE).to_string())
+    bytes.filter(|bytes| (1..=max).contains(bytes)).ok_or_else(|| ValueType::Size(max).to_string())
 }
 
 impl fmt::Display for Value {
@@ -277,6 +325,9 @@ mod tests {
         for wrong in ["", "0", "33M", "1G", "M", "-1", "é"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_disk_size("10G"), Ok(10 << 30));
+        assert_eq!(parse_disk_size("1024T"), Ok(MAX_DISK_FREE));
+        assert!(parse_disk_size("1025T").unwrap_err().contains("1024T"));
         let list = |entries: &[&str]| Value::List(entries.iter().map(|it| (*it).into()).collect());
         assert_eq!(Key::IndexLanguages.parse("rust, go,"), Ok(list(&["rust", "go"])));
         for (key, wrong) in [

@@ -10,5 +10,5 @@ mod key;
 mod layers;
 
 pub use file::{ConfigError, PROJECT_FILE, ProjectFile, read_user_file};
-pub use key::{Key, ProjectAccess, Value, parse_size};
+pub use key::{Key, ProjectAccess, Value, parse_disk_size, parse_size};
 pub use layers::{Layers, Origin, Setting, Settings};

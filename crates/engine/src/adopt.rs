@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolate::CallOptions;
 use isolith_folder::Folder;
-use isolith_roles::{ProbeJob, ProbeReply};
+use isolith_roles::{Adopt, Operation};
 use isolith_store::names::is_segment;
 use isolith_store::new_uuid;
 use isolith_types::{Code, Failure};
@@ -76,12 +76,9 @@ pub async fn adopt(place: &StorePlace, program: Option<PathBuf>) -> Result<(), F
     let options = DoctorOptions { program: program.clone(), ..DoctorOptions::default() };
     let doctor = Doctor::open(&unsealed, options, |_| {})?;
     let call = CallOptions { deadline: Some(ADOPT_DEADLINE), ..CallOptions::default() };
-    let answer = doctor.probes().call(&ProbeJob::Adopt { uuid: uuid.clone() }, call).await;
+    let answer = doctor.probes().call(&Adopt { uuid: uuid.clone() }.into(), call).await;
     doctor.close().await;
-    match answer.map_err(|error| of_call(&error))?.reply? {
-        ProbeReply::Repaired(_) => {}
-        _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
-    }
+    Adopt::reply_from(answer.map_err(|error| of_call(&error))?.reply)?;
     remove_derived(unsealed.path());
     place.seal_anew(&uuid)?;
     rebuild(place, program).await

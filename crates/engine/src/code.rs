@@ -81,8 +81,19 @@ pub struct CodeHits {
     pub degraded: Option<Degraded>,
     /// Whether nothing fits the query well.
     pub weak: bool,
+    /// Quoted parts of the query that nothing contains; all of them if no file contains them
+    /// together.
+    pub missing: Vec<String>,
     /// How long it took.
     pub took: Duration,
+}
+
+impl CodeHits {
+    /// Says which quoted text nothing contains.
+    pub fn missing_text(&self) -> Option<String> {
+        let quoted: Vec<String> = self.missing.iter().map(|text| format!("\"{text}\"")).collect();
+        (!quoted.is_empty()).then(|| format!("nothing contains {}", quoted.join(" and ")))
+    }
 }
 
 /// A chunk that a search found.
@@ -208,14 +219,14 @@ impl Engine {
                 found = self.ask_for_code(query.clone()).await?;
             }
         }
-        let CodeFound { hits, degraded, weak, .. } = found;
+        let CodeFound { hits, degraded, weak, missing, .. } = found;
         let mut roots = self.allowed_roots(&found.roots);
         let asked = &query.filter.roots;
         roots.retain(|root| asked.is_empty() || asked.contains(&root.id));
         let degraded = degraded.or_else(|| unfinished(&roots));
         let mut fresh = Fresh::of(self, &roots);
         let hits = hits.into_iter().filter_map(|hit| fresh.shown(hit)).collect();
-        Ok(CodeHits { hits, degraded, weak, took: started.elapsed() })
+        Ok(CodeHits { hits, degraded, weak, missing, took: started.elapsed() })
     }
 
     async fn ask_for_code(&self, query: SearchCode) -> Result<CodeFound, Failure> {
@@ -300,7 +311,7 @@ pub(crate) fn nothing_indexed() -> Failure {
 }
 
 /// A notice if indexing of a root was never completed, or if it lost files to damage.
-fn unfinished(roots: &[RootFolder]) -> Option<Degraded> {
+pub(crate) fn unfinished(roots: &[RootFolder]) -> Option<Degraded> {
     let root = roots.iter().find(|root| !root.finished)?;
     let folder = root.folder.display().to_string();
     let why = format!("indexing of {folder} was not finished");

@@ -1,5 +1,3 @@
-use std::sync::atomic::Ordering;
-
 use isolith_protocol::{
     CollectionCreated, CollectionDeleted, CollectionState, CreateCollection, DeleteCollection,
     DeleteRecords, GetCollection, GetOverview, GetRecords, Key, Page, Patch, PutMode, PutRecords,
@@ -35,8 +33,7 @@ impl Engine {
         name: &str,
     ) -> Result<Written<CollectionDeleted>, Failure> {
         let written = self.write(DeleteCollection { name: name.to_owned() }, None).await?;
-        self.inner.purge_due.store(true, Ordering::Relaxed);
-        self.inner.due_changed.notify_one();
+        self.purge_soon();
         Ok(written)
     }
 
@@ -49,13 +46,15 @@ impl Engine {
         self.write(operation, None).await
     }
 
-    /// Lists the collections created by users, by name.
+    /// Lists the collections of users in the default database, by name.
     ///
     /// # Errors
     /// Any error of a read.
     pub async fn collections(&self) -> Result<Vec<Collection>, Failure> {
         let states = self.states().await?;
-        let of_users = states.iter().filter(|state| state.kind == CollectionKind::Records);
+        let of_users = states
+            .iter()
+            .filter(|state| state.kind == CollectionKind::Records && !state.name.starts_with('@'));
         Ok(of_users.map(CollectionState::summary).collect())
     }
 
@@ -114,7 +113,8 @@ impl Engine {
         which: Which,
         key: Option<Key>,
     ) -> Result<Written<RecordsDeleted>, Failure> {
-        self.write(DeleteRecords { collection: collection.to_owned(), which }, key).await
+        let operation = DeleteRecords { collection: collection.to_owned(), which, limit: None };
+        self.write(operation, key).await
     }
 
     /// Reads records: in the order of the given ids, otherwise in storage order.

@@ -11,7 +11,7 @@ use isolith_protocol::{
     CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords, RecordsPut,
 };
 use isolith_roles::{
-    BatchStart, Intake, IntakeOperation, IntakeSettings, Layout, ReadRecords, RecordBatch,
+    BatchStart, Intake, IntakeSettings, Layout, Operation, ReadRecords, RecordBatch,
     ValidateRecords,
 };
 use isolith_types::{Code, CollectionSpec, Failure, Hint, Metric};
@@ -138,17 +138,14 @@ pub(crate) struct IntakeAnswer<T> {
 }
 
 /// Sends an operation to an intake worker.
-pub(crate) async fn call_intake<O: IntakeOperation>(
+pub(crate) async fn call_intake<O: Operation<Intake>>(
     intake: &Pool<Intake>,
     operation: O,
     options: CallOptions,
 ) -> Result<IntakeAnswer<O::Reply>, Failure> {
     let options = CallOptions { idempotent: true, ..options };
     let answer = intake.call(&operation.into(), options).await.map_err(|error| of_call(&error))?;
-    let reply = answer.reply.and_then(|reply| {
-        let unexpected = || Failure::new(Code::Failed, "unexpected reply from the intake worker");
-        O::reply_from(reply).ok_or_else(unexpected)
-    });
+    let reply = O::reply_from(answer.reply);
     let (worker_pid, retries) = (answer.worker_pid, answer.deaths.len() as u64);
     Ok(IntakeAnswer { reply, worker_pid, retries })
 }

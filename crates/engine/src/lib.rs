@@ -5,6 +5,7 @@ mod adopt;
 mod chunks;
 mod code;
 mod collections;
+mod databases;
 mod doctor;
 mod facts;
 mod failure;
@@ -13,6 +14,7 @@ mod graph;
 mod index;
 mod ingest;
 mod location;
+mod matches;
 mod memory;
 mod open;
 mod opened;
@@ -53,15 +55,17 @@ pub use isolith_embed::model_name as built_in_model;
 pub use isolith_folder::git::repository_top;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
-    CollectionCreated, CollectionDeleted, CollectionState, CypherQuery, Done, FoundPlace,
-    GraphAnswer, Key, Page, Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated,
-    Selection, StoredRecord, TableEnd, TableHolds, Which, WhichDrawers,
+    AddCollection, ChangeCollection, CollectionAdded, CollectionCreated, CollectionDeleted,
+    CollectionState, CypherQuery, Done, FoundPlace, GraphAnswer, Key, NearRecord, Page, Patch,
+    PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, StoredRecord,
+    TableEnd, TableHolds, Which, WhichCollection, WhichDrawers,
 };
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
-pub use isolith_search::{CodeWeights, MemoryWeights, SearchMode};
+pub use isolith_search::{CodeWeights, MemoryFit, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
 pub use location::{StoreScope, Surroundings, find_store, project_store, store_above};
+pub use matches::{MatchHit, MatchSearch, MatchTotals, Matches};
 pub use memory::{
     DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
     ImportWatcher, LoadedDrawers, UpdatedDrawer,
@@ -72,8 +76,10 @@ pub use recall::{MemoryHits, MemorySearch};
 pub use search::Hits;
 pub use secret::Secret;
 pub use status::{
-    CollectionStatus, FrontSnapshot, FrontStatus, GraphStatus, MemoryStatus, RecentJobs,
-    StatusReport, StatusSocket, WatchedPool, WorkerStatus,
+    ActivityCounts, BreakerStatus, CollectionStatus, DamageSeen, DiskSpace, FrontSnapshot,
+    FrontStatus, GraphStatus, IndexCounts, MIN_DISK_FREE, MemoryStatus, Problem, RecentJobs,
+    SearchCounts, StatusReport, StatusSocket, StoreFigures, WatchedPool, WorkerStatus,
+    is_job_failure,
 };
 pub use transfer::exported_collection;
 pub use trust::StorePlace;

@@ -22,7 +22,7 @@ use crate::graph::Spools;
 use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
 use crate::seal::SEAL;
-use crate::status::{Recent, Serving};
+use crate::status::{Activity, ActivityCounts, Recent, Serving};
 use crate::trust::{IfMissing, StorePlace};
 use crate::within::{RootsSeen, Within};
 use crate::writes::WriteQueue;
@@ -53,6 +53,7 @@ pub(crate) struct Inner {
     pub(crate) poisons_known: OnceCell<()>,
     pub(crate) hooks: Hooks,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) activity: Arc<Activity>,
     pub(crate) serving: Serving,
     /// The remaining pages of long replies.
     pub(crate) spools: Arc<Spools>,
@@ -168,7 +169,7 @@ impl Engine {
     ) -> Result<Self, Failure> {
         let settings = store_settings(&folder, &options);
         let (quarantine, news) = StoreQuarantine::new();
-        let tally = Arc::new(Tally::default());
+        let (tally, activity) = (Arc::new(Tally::default()), Arc::<Activity>::default());
         let recent = Arc::new(Recent::new(Arc::clone(&tally)));
         // A read-only store gets no crash reports.
         let crashes = CrashFolder::open(folder.crashes(), CRASH_REPORTS).ok();
@@ -186,7 +187,12 @@ impl Engine {
             inner: Arc::new(Inner {
                 readers: Pool::start(&settings, reading, hooks.clone()).map_err(failed)?,
                 builder: Pool::start(&settings, building, hooks.clone()).map_err(failed)?,
-                writes: WriteQueue::start(writer.clone(), folder.clone(), options.deadline),
+                writes: WriteQueue::start(
+                    writer.clone(),
+                    folder.clone(),
+                    options.deadline,
+                    Arc::clone(&activity),
+                ),
                 writer,
                 place,
                 folder,
@@ -195,6 +201,7 @@ impl Engine {
                 poisons_known: OnceCell::new(),
                 hooks,
                 tally,
+                activity,
                 serving: Serving::new(recent),
                 spools: Arc::default(),
                 due: Mutex::default(),
@@ -243,6 +250,11 @@ impl Engine {
     /// running work, such as parsers.
     pub fn pools(&self) -> Vec<Arc<dyn Supervised>> {
         self.inner.pools()
+    }
+
+    /// What this engine was asked to do.
+    pub fn activity(&self) -> ActivityCounts {
+        self.inner.activity.counts()
     }
 
     /// Counters of jobs, worker starts and deaths.

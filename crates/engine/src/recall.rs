@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use isolith_protocol::{MEMORY_COLLECTION, MemoryFound, SearchMemory};
-use isolith_search::{MemoryWeights, SearchMode};
+use isolith_search::{MemoryFit, MemoryWeights, SearchMode};
 use isolith_types::{Code, DrawerFilter, DrawerHit, Failure};
 
 use crate::open::Engine;
@@ -44,10 +44,27 @@ impl MemorySearch {
 pub struct MemoryHits {
     /// Best first.
     pub hits: Vec<DrawerHit>,
+    /// How well the best drawers fit; for evaluations.
+    pub fit: MemoryFit,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
     /// How long it took.
     pub took: Duration,
+}
+
+impl MemoryHits {
+    /// The answer of a memory without drawers.
+    pub fn none() -> Self {
+        Self {
+            hits: Vec::new(),
+            fit: MemoryFit::default(),
+            weak: true,
+            degraded: None,
+            took: Duration::ZERO,
+        }
+    }
 }
 
 impl Engine {
@@ -74,11 +91,11 @@ impl Engine {
             weights: search.weights.clone(),
         };
         let answered = self.ask_for(query).await?;
-        let MemoryFound { hits, degraded, searched } = answered.reply;
+        let MemoryFound { hits, fit, weak, degraded, searched } = answered.reply;
         if searched.quarantined {
             self.fold_later(MEMORY_COLLECTION);
         }
         self.quarantine_segments(MEMORY_COLLECTION, &searched, answered.blamed).await;
-        Ok(MemoryHits { hits, degraded, took: started.elapsed() })
+        Ok(MemoryHits { hits, fit, weak, degraded, took: started.elapsed() })
     }
 }

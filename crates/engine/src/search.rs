@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
 use isolith_folder::Folder;
@@ -153,10 +155,16 @@ impl Engine {
         options: CallOptions,
     ) -> Result<Answered<ReadReply>, Failure> {
         let options = CallOptions { idempotent: true, ..options };
+        let started = Instant::now();
         let answer = self.inner.readers.call(job, options).await;
-        let Answer { reply, deaths, .. } = answer.map_err(|error| of_call(&error))?;
-        let blamed = deaths.iter().any(|death| death.class.blames_job());
-        reply.map(|reply| Answered { reply, blamed })
+        let answered = answer.map_err(|error| of_call(&error)).and_then(|answer| {
+            let Answer { reply, deaths, .. } = answer;
+            let blamed = deaths.iter().any(|death| death.class.blames_job());
+            reply.map(|reply| Answered { reply, blamed })
+        });
+        let outcome = answered.as_ref().map(|answered| &answered.reply);
+        self.inner.activity.read(job.name(), outcome, started.elapsed());
+        answered
     }
 
     /// Quarantines segments of a collection that failed their check, or without which a

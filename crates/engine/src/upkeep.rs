@@ -34,7 +34,7 @@ impl Engine {
     async fn take_over(&self) {
         let Ok(overview) = self.ask(GetOverview).await else { return };
         let Overview { collections, purge_due, graph, .. } = overview;
-        for state in collections.into_iter().filter(needs_fold) {
+        for state in collections.iter().filter(|state| state.fold_due() || needs_rebuild(state)) {
             self.fold_later(&state.name);
         }
         if graph.build_due() {
@@ -57,10 +57,23 @@ impl Engine {
             let searched = Searched { damaged: damaged.cloned().collect(), ..searched.clone() };
             self.quarantine(whose, &searched, false).await;
         }
+        self.rebuild_quarantined().await;
+    }
+
+    /// Rebuilds what is in quarantine: another process may have found the damage and left the
+    /// rebuild, or the last one may have failed.
+    async fn rebuild_quarantined(&self) {
+        let Ok(Overview { collections, graph, .. }) = self.ask(GetOverview).await else { return };
+        for state in collections.iter().filter(|state| needs_rebuild(state)) {
+            self.fold_later(&state.name);
+        }
+        if graph.is_quarantined() {
+            self.build_later(SegmentsOf::Graph);
+        }
     }
 }
 
-fn needs_fold(state: &CollectionState) -> bool {
-    let segments = state.generation.iter().flat_map(|generation| &generation.segments);
-    state.fold_due() || segments.into_iter().any(|entry| entry.quarantined.is_some())
+fn needs_rebuild(state: &CollectionState) -> bool {
+    let mut segments = state.generation.iter().flat_map(|generation| &generation.segments);
+    segments.any(|entry| entry.quarantined.is_some())
 }

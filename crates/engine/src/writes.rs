@@ -1,6 +1,7 @@
 //! Group commit: writes that arrive while the writer is busy become one job and one
 //! transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use isolate::{BatchPart, CallError, CallOptions, Death, Pool};
@@ -12,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::of_call;
 use crate::graph::{kill_deadline, query_time_limit};
+use crate::status::Activity;
 
 /// Limits of a group.
 const GROUP_ROWS: usize = 1_000;
@@ -51,6 +53,7 @@ impl Written<WriteReply> {
 /// Queue of writes; groups them into jobs for the writer.
 pub(crate) struct WriteQueue {
     inbox: mpsc::Sender<QueuedWrite>,
+    activity: Arc<Activity>,
 }
 
 struct QueuedWrite {
@@ -62,17 +65,32 @@ type AnswerSender = oneshot::Sender<Result<Written<WriteReply>, Failure>>;
 
 impl WriteQueue {
     /// `deadline` is how long a query may take.
-    pub(crate) fn start(pool: Pool<StoreWriter>, folder: StoreFolder, deadline: Duration) -> Self {
+    pub(crate) fn start(
+        pool: Pool<StoreWriter>,
+        folder: StoreFolder,
+        deadline: Duration,
+        activity: Arc<Activity>,
+    ) -> Self {
         let (inbox, waiting) = mpsc::channel(MAX_QUEUED);
         let (next, confirmed, needs_checkpoint) = (None, Vec::new(), false);
         let groups = Groups { pool, folder, deadline, waiting, next, confirmed, needs_checkpoint };
         tokio::spawn(groups.run());
-        Self { inbox }
+        Self { inbox, activity }
     }
 
     /// Sends an operation, under the caller's key or a fresh one. Dropping the future cancels
     /// a write that was not sent yet; otherwise it only drops the reply.
     pub(crate) async fn send<O: WriteOperation>(
+        &self,
+        operation: O,
+        key: Option<Key>,
+    ) -> Result<Written<O::Reply>, Failure> {
+        let written = self.send_uncounted(operation, key).await;
+        self.activity.write(O::NAME, written.as_ref().err());
+        written
+    }
+
+    async fn send_uncounted<O: WriteOperation>(
         &self,
         operation: O,
         key: Option<Key>,

@@ -11,8 +11,10 @@ use isolate::fuzzing::seal;
 use isolith_graph::{CsrLists, Link};
 use isolith_segment::storage::Disk;
 use isolith_segment::text::{Analyzer, TextBuilder, TextFields};
-use isolith_segment::{VectorBuilder, VectorSpec, write_graph};
-use isolith_types::Metric;
+use isolith_segment::{
+    SourceBuilder, SourceChunk, SourceFile, VectorBuilder, VectorSpec, write_graph,
+};
+use isolith_types::{Metric, Symbol, SymbolKind};
 
 fn main() -> Result<(), Box<dyn Error>> {
     write_frames()?;
@@ -66,8 +68,26 @@ fn write_segments() -> Result<(), Box<dyn Error>> {
     let out = CsrLists::build(3, [link(0, 1, 10), link(0, 2, 11), link(2, 2, 12)]);
     let incoming = CsrLists::build(3, [link(1, 0, 10), link(2, 0, 11), link(2, 2, 12)]);
     write_graph(&disk, "graph", &[5, 6, 9], [&out, &incoming], token())?;
+    let mut sources = SourceBuilder::create(&disk, "source", token())?;
+    for id in 1..4u64 {
+        let (path, text) = (format!("src/{id}.rs"), format!("fn f{id}() {{}}\n\nfn g() {{}}\n"));
+        let name = format!("f{id}");
+        let symbols = [Symbol { name, kind: SymbolKind::Function, line: 1 }];
+        let chunk = |at: u32| SourceChunk {
+            row: id * 2 + u64::from(at),
+            change: id,
+            start: at * 12,
+            lines: (1 + 2 * at, 1 + 2 * at),
+            parent: (at > 0).then_some("m"),
+            symbols: &symbols,
+        };
+        let chunks = [chunk(0), chunk(1)];
+        let (path, chunks, text) = (path.as_str(), &chunks, text.as_str());
+        sources.push(&SourceFile { id, root: 1, path, generated: id == 2, chunks, text })?;
+    }
+    sources.finish()?;
 
-    for name in ["vector", "text", "graph"] {
+    for name in ["vector", "text", "graph", "source"] {
         let bytes = fs::read(folder.path().join(name))?;
         fs::write(corpus("segment").join(format!("valid-{name}")), &bytes)?;
         let mut flipped = bytes.clone();
@@ -81,8 +101,8 @@ fn write_segments() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Sections to be written with correct checksums: a consistent graph, one with a dangling edge, and
-/// an invalid vector segment.
+/// Sections to be written with correct checksums: a consistent graph, one with a dangling edge, an
+/// invalid vector segment, and source segments with and without a chunk too many.
 fn write_sections() -> Result<(), Box<dyn Error>> {
     let section = |number: u8, content: &[u8]| {
         let length = (content.len() as u16).to_le_bytes();
@@ -106,5 +126,24 @@ fn write_sections() -> Result<(), Box<dyn Error>> {
     fs::write(corpus("segment").join("damaged-sections-graph"), graph(9))?;
     let vector = [b"SECTIONSv", &section(0, &[0; 16])[..], &section(1, b"")].concat();
     fs::write(corpus("segment").join("damaged-sections-vector"), vector)?;
+    // One file "a" with the text "x", and one chunk; or two, of which one has no file.
+    let source = |chunks: usize| {
+        let sections = [
+            (14, b"x".to_vec()),
+            (15, 1u64.to_le_bytes().to_vec()),
+            (16, 5u64.to_le_bytes().to_vec()),
+            (17, 1u64.to_le_bytes().to_vec()),
+            (18, b"a".to_vec()),
+            (19, 1u32.to_le_bytes().to_vec()),
+            (20, 1u32.to_le_bytes().to_vec()),
+            (2, 7u64.to_le_bytes().repeat(chunks)),
+            (3, 7u64.to_le_bytes().repeat(chunks)),
+            (21, 0u32.to_le_bytes().repeat(chunks)),
+        ];
+        let sections = sections.map(|(number, content)| section(number, &content));
+        [b"SECTIONSs".to_vec(), sections.concat()].concat()
+    };
+    fs::write(corpus("segment").join("valid-sections-source"), source(1))?;
+    fs::write(corpus("segment").join("damaged-sections-source"), source(2))?;
     Ok(())
 }

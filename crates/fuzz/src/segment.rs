@@ -6,7 +6,7 @@ use isolith_segment::storage::Disk;
 use isolith_segment::text::{Analyzer, Keywords, TextSegment};
 use isolith_segment::{
     Container, ContainerWriter, GraphSegment, SearchBuffers, SegmentError, SegmentKind,
-    VectorSegment,
+    SourceSegment, VectorSegment,
 };
 use tempfile::TempDir;
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const SECTIONS: &[u8] = b"SECTIONS";
 
 /// The names of sections, by their number in an input.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 22] = [
     "parameters",
     "vectors",
     "rows",
@@ -29,10 +29,18 @@ const NAMES: [&str; 14] = [
     "in.targets",
     "in.kinds",
     "in.edges",
+    "texts",
+    "text.ends",
+    "ids",
+    "roots",
+    "paths",
+    "path.ends",
+    "chunk.ends",
+    "starts",
 ];
 
 /// Segments. The input is the bytes of a file; or, after the bytes `SECTIONS`, a byte for the kind
-/// (`v` or `g`) and sections (number of the name, length in two bytes, content), which are written
+/// (`v`, `g` or `s`) and sections (number of the name, length in two bytes, content), which are written
 /// to a file with correct checksums.
 pub fn segment(data: &[u8]) -> bool {
     let folder = TempDir::new().expect("a temporary folder can be created");
@@ -41,7 +49,8 @@ pub fn segment(data: &[u8]) -> bool {
         None => write_bytes(folder.path(), data).map_err(drop),
     };
     let Ok(file) = file else { return false };
-    for kind in [SegmentKind::Vector, SegmentKind::Text, SegmentKind::Graph] {
+    let kinds = [SegmentKind::Vector, SegmentKind::Text, SegmentKind::Graph, SegmentKind::Source];
+    for kind in kinds {
         if let Ok(container) = Container::open(&file, kind, None, InWorker::in_process()) {
             let is_intact = container.verify().is_ok();
             for (name, range) in container.sections() {
@@ -50,7 +59,8 @@ pub fn segment(data: &[u8]) -> bool {
             }
         }
     }
-    use_vectors(&file).is_ok() || use_texts(&file).is_ok() || use_graph(&file).is_ok()
+    let uses = [use_vectors, use_texts, use_graph, use_sources];
+    uses.into_iter().any(|used| used(&file).is_ok())
 }
 
 fn write_bytes(folder: &Path, data: &[u8]) -> io::Result<PathBuf> {
@@ -64,6 +74,7 @@ fn write_sections(folder: &Path, data: &[u8]) -> Result<PathBuf, ()> {
     let (kind, mut rest) = match data {
         [b'v', rest @ ..] => (SegmentKind::Vector, rest),
         [b'g', rest @ ..] => (SegmentKind::Graph, rest),
+        [b's', rest @ ..] => (SegmentKind::Source, rest),
         _ => return Err(()),
     };
     let disk = Disk::new(folder);
@@ -107,5 +118,23 @@ fn use_graph(file: &Path) -> Result<(), SegmentError> {
     for node in 0..u32::try_from(adjacency.nodes.len()).unwrap_or(u32::MAX) {
         adjacency.edges(&lists, node, &mut Vec::new());
     }
+    segment.verify()
+}
+
+fn use_sources(file: &Path) -> Result<(), SegmentError> {
+    let segment = SourceSegment::open(file, None, InWorker::in_process())?;
+    for position in 0..segment.files() {
+        let entry = segment.file(position)?;
+        assert_eq!(entry.rows.len(), entry.starts.len(), "a chunk has one row and one start");
+        segment.text(position)?;
+    }
+    for row in 0..10 {
+        if let Some(chunk) = segment.chunk_of(row) {
+            segment.facts(chunk)?;
+            // The texts of chunks may be anything.
+            let _ = segment.chunk_text(chunk);
+        }
+    }
+    segment.files_with(&[(1, 1), (2, 3)]);
     segment.verify()
 }

@@ -82,7 +82,8 @@ impl Spread {
         1e-6 * 4f64.powi(i32::try_from(index).unwrap_or(i32::MAX))
     }
 
-    fn add(&mut self, value: f64) {
+    /// Records a value.
+    pub fn add(&mut self, value: f64) {
         let mut bounds = std::iter::successors(Some(Self::bound(0)), |bound| Some(bound * 4.0))
             .take(Self::BOUNDS);
         let index = bounds.position(|bound| value <= bound).unwrap_or(Self::BOUNDS);

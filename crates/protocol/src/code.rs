@@ -95,7 +95,7 @@ pub struct StoredChunk {
     pub signature: Option<String>,
     /// The start of its doc comment.
     pub doc: Option<String>,
-    /// Its text, if requested.
+    /// Its lines, if requested, without blank ones at both ends.
     pub text: Option<String>,
 }
 

@@ -154,6 +154,32 @@ pub enum StoreError {
         /// How it differs from the request; empty if it does not.
         difference: String,
     },
+    /// There is no such tenant.
+    #[error("there is no tenant {name:?}")]
+    NoTenant {
+        /// The name in the request.
+        name: String,
+    },
+    /// There is no such database.
+    #[error("there is no database {name:?}")]
+    NoDatabase {
+        /// The name in the request.
+        name: String,
+    },
+    /// A tenant or a database with this name already exists.
+    #[error("{what} {name:?} already exists")]
+    NameExists {
+        /// "tenant" or "database".
+        what: String,
+        /// The name in the request.
+        name: String,
+    },
+    /// A record that a request needs does not exist.
+    #[error("there is no record {id:?} in the collection")]
+    NoRecord {
+        /// Its id.
+        id: String,
+    },
     /// There is no such root.
     #[error("there is no indexed folder {root}")]
     NoRoot {
@@ -245,6 +271,12 @@ pub enum StoreError {
     /// The filter cannot be evaluated.
     #[error("bad filter: {0}")]
     BadFilter(String),
+    /// A regular expression cannot be used.
+    #[error("invalid regex: {reason}")]
+    BadPattern {
+        /// Why not.
+        reason: String,
+    },
     /// A graph query was refused or failed.
     #[error("{0}")]
     Query(Box<Failure>),
@@ -312,6 +344,9 @@ impl StoreError {
             Self::CollectionExists { .. } => {
                 (Code::AlreadyExists, "choose another name, or delete it first")
             }
+            Self::NoTenant { .. } | Self::NoDatabase { .. } => (Code::NotFound, "create it first"),
+            Self::NoRecord { .. } => (Code::NotFound, "leave the id out, or add the record"),
+            Self::NameExists { .. } => (Code::AlreadyExists, "choose another name"),
             Self::NoRoot { .. } => return (Code::NotFound, Hint::IndexProject),
             Self::NoFact { .. } => return (Code::NotFound, Hint::QueryFacts),
             Self::FactOverlaps { is_open: false, .. } => {
@@ -340,6 +375,7 @@ impl StoreError {
             Self::IdsExist { .. } => {
                 (Code::AlreadyExists, "use upsert to replace them, or skip what exists")
             }
+            Self::BadPattern { .. } => return (Code::BadInput, Hint::SearchExact),
             Self::KeyReused => (Code::KeyReused, "use a new key for a new request"),
             Self::BadRecord { .. } | Self::Invalid(_) | Self::BadFilter(_) => (Code::BadInput, ""),
             Self::Query(failure) => (failure.code, ""),

@@ -51,6 +51,18 @@ impl CollectionState {
         self.unfolded > (delta / 10).clamp(1_000, 10_000)
     }
 
+    /// Whether the generation lacks source segments, because an earlier version built it.
+    pub fn lacks_sources(&self) -> bool {
+        let has = |generation: &Generation, level| {
+            let kinds = [IndexKind::Text, IndexKind::Source];
+            let [text, source] = kinds.map(|kind| generation.segment(level, kind).is_some());
+            source || !text
+        };
+        let complete =
+            |generation| [Level::Base, Level::Delta].iter().all(|it| has(generation, *it));
+        self.kind == CollectionKind::Code && !self.generation.as_ref().is_none_or(complete)
+    }
+
     /// The public view of this collection.
     pub fn summary(&self) -> Collection {
         Collection {
@@ -122,6 +134,8 @@ pub enum IndexKind {
     Vector,
     /// Terms, for keyword search.
     Text,
+    /// Complete texts of files, for exact search; only of the code index.
+    Source,
 }
 
 impl IndexKind {
@@ -130,12 +144,13 @@ impl IndexKind {
         match self {
             Self::Vector => "vector",
             Self::Text => "text",
+            Self::Source => "source",
         }
     }
 
     /// The inverse of [`Self::name`].
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Vector, Self::Text].into_iter().find(|kind| kind.name() == name)
+        [Self::Vector, Self::Text, Self::Source].into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -5,23 +5,27 @@ use std::collections::BTreeSet;
 
 use isolate_types::Bulk;
 use isolith_protocol::{
-    Action, AddDrawers, AddFact, AddRoot, ChangeGraph, ClearFiles, CopyFiles, CreateCollection,
-    CypherQuery, DeleteCollection, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors,
-    ENCODING, FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
+    Action, AddCollection, AddDrawers, AddFact, AddRoot, ChangeCollection, ChangeGraph, ClearFiles,
+    CopyFiles, CreateCollection, CreateDatabase, CreateTenant, CypherQuery, DeleteCollection,
+    DeleteDatabase, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
+    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
     InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
     PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
-    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, SegmentEntry, SetCodeModel,
-    SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy, TouchFiles,
-    UpdateDrawer, UpdateRecords, Which, WhichDrawers,
+    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, SegmentEntry,
+    SetCodeModel, SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy,
+    TouchFiles, UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
 };
 use isolith_types::{
-    CollectionSpec, DrawerPatch, EntityPatch, FileVersion, Metadata, Metric, NewDrawer, NewFact,
-    Provenance, Supersede, WhichFact,
+    CollectionSpec, DatabaseName, DrawerPatch, EntityPatch, FileVersion, Metadata, Metric,
+    NewDrawer, NewFact, Provenance, Supersede, WhichFact,
 };
 
 /// The hash of the samples for each version of [`ENCODING`].
-const HASHES: &[(u32, &str)] =
-    &[(2, "11492d4b68744839778411247723c226"), (3, "18f7525d8d29fa6eb0d9580e81931247")];
+const HASHES: &[(u32, &str)] = &[
+    (2, "11492d4b68744839778411247723c226"),
+    (3, "18f7525d8d29fa6eb0d9580e81931247"),
+    (4, "67a10e316f751483651cccf05c49ad3e"),
+];
 
 #[test]
 fn a_changed_encoding_requires_a_new_version() {
@@ -80,7 +84,7 @@ fn spec() -> CollectionSpec {
 
 /// One sample of every operation, in the order of `write_operations!`.
 fn samples() -> Vec<Action> {
-    [records(), code(), memory(), facts(), graph(), upkeep()].concat()
+    [records(), code(), memory(), facts(), graph(), upkeep(), databases()].concat()
 }
 
 fn records() -> Vec<Action> {
@@ -107,7 +111,38 @@ fn records() -> Vec<Action> {
         PutRecords { collection: collection(), records, mode: PutMode::Upsert, load: Some(load) }
             .into(),
         UpdateRecords { collection: collection(), patches: vec![patch] }.into(),
-        DeleteRecords { collection: collection(), which: Which::Ids(vec![text("a")]) }.into(),
+        DeleteRecords {
+            collection: collection(),
+            which: Which::Ids(vec![text("a")]),
+            limit: Some(1),
+        }
+        .into(),
+    ]
+}
+
+fn databases() -> Vec<Action> {
+    let database = || DatabaseName { tenant: text("t"), database: text("d") };
+    vec![
+        CreateTenant { name: text("t") }.into(),
+        UpdateTenant { name: text("t"), resource_name: text("r") }.into(),
+        CreateDatabase { database: database() }.into(),
+        DeleteDatabase { database: database() }.into(),
+        AddCollection {
+            database: database(),
+            spec: spec(),
+            metadata: Some(Metadata::default()),
+            settings: text("{}"),
+            get_or_create: true,
+        }
+        .into(),
+        ChangeCollection {
+            collection: text("c"),
+            name: Some(text("d")),
+            metadata: Some(Metadata::default()),
+            settings: Some(text("{}")),
+        }
+        .into(),
+        ResetDatabases.into(),
     ]
 }
 

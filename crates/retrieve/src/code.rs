@@ -1,13 +1,15 @@
 //! Code search: candidates by keywords, vectors and definitions, ranked by `isolith-search`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use isolate::Context;
 use isolith_embed::{Model, model_name};
 use isolith_protocol::{
     ChunkFilter as StoredFilter, CodeFound, CodeScope, CollectionState, FileState, FoundChunk,
-    FoundPlace, SearchCode, Searched, StoreError, StoredChunk,
+    SearchCode, Searched, StoreError, StoredChunk,
 };
 use isolith_search::{
     CandidateFile, ChunkCandidate, CodeQuery, FileRole, Fit, IdentifierDefinition, Phrase,
@@ -16,8 +18,9 @@ use isolith_search::{
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords, field};
 use isolith_store::Snapshot;
-use isolith_types::{Degraded, Hint};
+use isolith_types::{Degraded, FastMap, Hint};
 
+use crate::chunks::{ChunkReader, FoundFacts, FoundFile, LoadedChunks};
 use crate::keywords::KeywordSearch;
 use crate::segments::Segments;
 use crate::tail::Tails;
@@ -29,11 +32,15 @@ const MIN_CANDIDATES: u32 = 200;
 const MIN_REPORT_CANDIDATES: u32 = 1000;
 
 /// Maximum number of chunks that may define one identifier.
-const MAX_DEFINING: u32 = 200;
+pub(crate) const MAX_DEFINING: u32 = 200;
 
 /// The phrase is compared with chunks that have at least this share of the best keyword score.
 const MIN_PHRASE_SCORE: f32 = 0.4;
 const MAX_PHRASE_CHUNKS: usize = 48;
+
+/// The least scores of a chunk that contains what the query requires, so that it is a hit even if
+/// nothing else about it matches.
+const MIN_REQUIRED: f32 = 1e-3;
 
 /// Minimum share of a query vector's squared length without the mean; less is a rounding error.
 const MIN_REMAINDER: f32 = 1e-6;
@@ -44,15 +51,6 @@ pub(crate) struct CodeSearch<'a, 's> {
     pub(crate) tails: &'a mut Tails,
     pub(crate) model: Model,
     pub(crate) context: &'a Context<'a>,
-}
-
-/// Chunks by row, and their files.
-#[derive(Default)]
-struct LoadedChunks {
-    chunks: HashMap<u64, StoredChunk>,
-    files: Vec<FileState>,
-    /// Indexes in `files`, by file id.
-    file_indexes: HashMap<u64, u32>,
 }
 
 /// Keyword and vector score of each row; both 0 for rows found only by a definition.
@@ -71,34 +69,54 @@ fn merge_scores(
 }
 
 impl CodeSearch<'_, '_> {
-    pub(crate) fn run(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
+    /// Finds and ranks chunks: those of `only`, if given, in ascending order, of which each is an
+    /// answer. Otherwise those that the filter matches.
+    pub(crate) fn run(
+        &mut self,
+        query: &SearchCode,
+        only: Option<&[u64]>,
+    ) -> Result<CodeFound, StoreError> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
-            let (hits, roots, searched) = (Vec::new(), Vec::new(), Searched::default());
-            let (indexed, weak) = (false, true);
-            return Ok(CodeFound { hits, degraded: None, weak, searched, indexed, roots });
+            return Ok(CodeFound { weak: true, ..CodeFound::default() });
         };
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let (mode, other_model) = usable_mode(&state, query)?;
-        let rows = self.rows(&state, &query.filter, &mut searched)?;
-        let code_query = CodeQuery::parse(&query.text);
+        let filtered = match only {
+            Some(_) => None,
+            None => self.rows(&state, &query.filter, &mut searched)?,
+        };
+        let rows = only.or_else(|| filtered.as_ref().map(|rows| rows.as_slice()));
+        let (query, code_query) = match mode.uses_keywords() {
+            true => self.analyze(&state, query, &mut searched)?,
+            false => (Cow::Borrowed(query), CodeQuery::parse(&query.text)),
+        };
+        let query = &*query;
         let candidates = candidate_limit(query, &code_query);
         let (by_keywords, keyword_fit) = match mode.uses_keywords() {
-            true => self.by_keywords(&state, query, candidates, rows.as_deref(), &mut searched)?,
+            true => self.by_keywords(&state, query, candidates, rows, &mut searched)?,
             false => (Vec::new(), 0.0),
         };
         let by_vectors = match mode.uses_vectors() {
-            true => self.by_vectors(&state, query, candidates, rows.as_deref(), &mut searched)?,
+            true => self.by_vectors(&state, query, candidates, rows, &mut searched)?,
             false => Vec::new(),
         };
-        let defining = self.defining(&state, &code_query, rows.as_deref(), &mut searched)?;
-        let mut loaded = LoadedChunks::default();
+        let mut defining = self.defining(&state, &code_query, rows, &mut searched)?;
+        let named = self.named_rows(&code_query, &mut defining, rows)?;
+        let Self { snapshot, segments, context, .. } = self;
+        let mut chunks = ChunkReader::open(snapshot, segments, &state, context, &mut searched)?;
         let found = by_keywords.iter().chain(&by_vectors).map(|(row, _)| *row);
-        loaded.load(self.snapshot, found.chain(defining.iter().map(|(row, _)| *row)))?;
+        let rest = only.into_iter().flatten().copied().take(query.limit as usize);
+        let found = found.chain(defining.iter().map(|(row, _)| *row)).chain(rest.clone());
+        let loaded = chunks.load(found, segments, &mut searched)?;
         let definitions = loaded.definitions(&defining, &code_query);
         let defining = definitions.iter().map(|(row, _)| *row);
-        let scores = merge_scores(&by_keywords, &by_vectors, defining);
+        let scores = merge_scores(&by_keywords, &by_vectors, defining.chain(rest));
         let mut candidates = loaded.candidates(&scores, query.filter.except.as_ref());
-        self.compare_phrase(&query.text, &by_keywords, &mut candidates)?;
+        compare_phrase(&chunks, &query.text, &by_keywords, &mut candidates)?;
+        loaded.qualify(&mut candidates, &code_query, &named);
+        if only.is_some() {
+            candidates.iter_mut().for_each(raise_required);
+        }
         let definitions: Vec<IdentifierDefinition> =
             definitions.into_iter().map(|(_, it)| it).collect();
         let files: Vec<CandidateFile> = loaded.files.iter().map(candidate_file).collect();
@@ -108,47 +126,45 @@ impl CodeSearch<'_, '_> {
         let fit = Fit {
             keywords: keyword_fit,
             vectors: by_vectors.first().map_or(0.0, |(_, similarity)| *similarity),
-            exact: candidates.iter().any(|it| is_exact_match(&code_query, it)),
+            exact: only.is_some() || candidates.iter().any(|it| is_exact_match(&code_query, it)),
         };
         fit.scale(&mut ranked, &code_query, mode);
         let weak = ranked.is_empty() || fit.is_weak(&code_query, mode);
-        let rows: Vec<u64> = ranked.iter().map(|it| candidates[it.candidate].row).collect();
-        let texts = self.snapshot.chunks(&rows, true)?;
         let row = |candidate: usize| candidates[candidate].row;
-        let hits = ranked.into_iter().zip(texts);
-        let hits = hits.filter_map(|(ranked, chunk)| loaded.hit(ranked, chunk?, row)).collect();
+        let hits = loaded.hits(self.snapshot, ranked, row)?;
         let degraded = searched.degraded().map(|why| Degraded { why, hint: None }).or(other_model);
         let roots = self.snapshot.root_places()?;
-        Ok(CodeFound { hits, degraded, weak, searched, indexed: true, roots })
+        let found = CodeFound { hits, degraded, weak, searched, roots, ..CodeFound::default() };
+        Ok(CodeFound { indexed: true, ..found })
     }
 
     /// The rows that match a filter; `None` if it matches all.
-    fn rows(
+    pub(crate) fn rows(
         &mut self,
         state: &CollectionState,
         filter: &CodeScope,
         searched: &mut Searched,
-    ) -> Result<Option<Vec<u64>>, StoreError> {
+    ) -> Result<Option<Rc<Vec<u64>>>, StoreError> {
         if !filter.picks() {
             return Ok(None);
         }
-        let globs = globs(&filter.paths)?;
-        let stored = StoredFilter {
-            roots: filter.roots.clone(),
-            languages: filter.languages.clone(),
-            kinds: filter.kinds.clone(),
-            changed_since: filter.since,
+        let snapshot = self.snapshot;
+        let read = || {
+            let (stored, paths) = stored_filter(filter)?;
+            snapshot.code_rows(&stored, &|path, _generated| paths(path))
         };
-        let tests = filter.tests;
-        let mut rows = self.snapshot.code_rows(&stored, &|path, _generated| {
-            globs.as_ref().is_none_or(|globs| globs.is_match(path))
-                && tests.is_none_or(|tests| file_roles(path).contains(FileRole::Test) == tests)
-        })?;
+        // The ages of files also change without their chunks, and symbols are looked up by
+        // keywords.
+        if filter.since.is_none() && filter.symbol.is_none() {
+            let filter = CodeScope { except: None, ..filter.clone() };
+            return self.tails.scope(state, &filter, read).map(Some);
+        }
+        let mut rows = read()?;
         if let Some(name) = &filter.symbol {
             let defining = self.rows_defining(state, name, searched)?;
             rows.retain(|row| defining.binary_search(row).is_ok());
         }
-        Ok(Some(rows))
+        Ok(Some(Rc::new(rows)))
     }
 
     /// Rows and scores of the chunks that match the query's keywords best, and the highest score
@@ -203,29 +219,6 @@ impl CodeSearch<'_, '_> {
         Ok(best.into_ranked().into_iter().map(score).collect())
     }
 
-    /// Sets the phrase scores of the candidates with the highest keyword scores.
-    fn compare_phrase(
-        &self,
-        query: &str,
-        by_keywords: &[(u64, f32)],
-        candidates: &mut [ChunkCandidate<'_>],
-    ) -> Result<(), StoreError> {
-        let phrase = Phrase::parse(query);
-        let Some(&(_, highest)) = by_keywords.first().filter(|_| !phrase.is_empty()) else {
-            return Ok(());
-        };
-        let best = by_keywords.iter().take_while(|(_, score)| *score >= highest * MIN_PHRASE_SCORE);
-        let rows: Vec<u64> = best.map(|(row, _)| *row).take(MAX_PHRASE_CHUNKS).collect();
-        let mut shares: HashMap<u64, f32> = HashMap::with_capacity(rows.len());
-        for chunk in self.snapshot.chunks(&rows, true)?.into_iter().flatten() {
-            shares.insert(chunk.row, phrase.share_in(chunk.text.as_deref().unwrap_or_default()));
-        }
-        for candidate in candidates {
-            candidate.phrase = shares.get(&candidate.row).copied().unwrap_or(0.0);
-        }
-        Ok(())
-    }
-
     /// Rows of chunks that may define an identifier of the query, and the identifier's index.
     fn defining(
         &mut self,
@@ -269,7 +262,7 @@ impl CodeSearch<'_, '_> {
         Ok(rows)
     }
 
-    fn keyword_search(&mut self) -> KeywordSearch<'_, '_> {
+    pub(crate) fn keyword_search(&mut self) -> KeywordSearch<'_, '_> {
         KeywordSearch {
             snapshot: self.snapshot,
             segments: self.segments,
@@ -279,8 +272,56 @@ impl CodeSearch<'_, '_> {
     }
 }
 
+/// Makes a chunk that contains what the query requires a hit, even if nothing else matches.
+fn raise_required(candidate: &mut ChunkCandidate<'_>) {
+    candidate.phrase = candidate.phrase.max(MIN_REQUIRED);
+    candidate.vector = candidate.vector.max(MIN_REQUIRED);
+}
+
+/// Sets the phrase scores of the candidates with the highest keyword scores.
+fn compare_phrase(
+    chunks: &ChunkReader<'_, '_>,
+    query: &str,
+    by_keywords: &[(u64, f32)],
+    candidates: &mut [ChunkCandidate<'_>],
+) -> Result<(), StoreError> {
+    let phrase = Phrase::parse(query);
+    let Some(&(_, highest)) = by_keywords.first().filter(|_| !phrase.is_empty()) else {
+        return Ok(());
+    };
+    let best = by_keywords.iter().take_while(|(_, score)| *score >= highest * MIN_PHRASE_SCORE);
+    let rows: Vec<u64> = best.map(|(row, _)| *row).take(MAX_PHRASE_CHUNKS).collect();
+    let mut shares: FastMap<u64, f32> = FastMap::default();
+    chunks.for_each_text(&rows, &mut |row, text| {
+        shares.insert(row, phrase.share_in(text));
+    })?;
+    for candidate in candidates {
+        candidate.phrase = shares.get(&candidate.row).copied().unwrap_or(0.0);
+    }
+    Ok(())
+}
+
+/// A filter as the database takes it, and which paths it matches.
+pub(crate) fn stored_filter(
+    filter: &CodeScope,
+) -> Result<(StoredFilter, impl Fn(&str) -> bool), StoreError> {
+    let globs = globs(&filter.paths)?;
+    let tests = filter.tests;
+    let stored = StoredFilter {
+        roots: filter.roots.clone(),
+        languages: filter.languages.clone(),
+        kinds: filter.kinds.clone(),
+        changed_since: filter.since,
+    };
+    let matches_path = move |path: &str| {
+        globs.as_ref().is_none_or(|globs| globs.is_match(path))
+            && tests.is_none_or(|tests| file_roles(path).contains(FileRole::Test) == tests)
+    };
+    Ok((stored, matches_path))
+}
+
 /// Keywords that match defined symbols only.
-fn definition_keywords(name: &str) -> Keywords {
+pub(crate) fn definition_keywords(name: &str) -> Keywords {
     let mut keywords = Keywords::of(Analyzer::Code, name, 0.0);
     for at in [field::BODY, field::STEM, field::FOLDERS] {
         keywords.weights.fields[at] = FieldWeight::NOTHING;
@@ -310,28 +351,6 @@ fn usable_mode(
 }
 
 impl LoadedChunks {
-    fn load(
-        &mut self,
-        snapshot: &Snapshot<'_>,
-        rows: impl Iterator<Item = u64>,
-    ) -> Result<(), StoreError> {
-        let mut rows: Vec<u64> = rows.collect();
-        rows.sort_unstable();
-        rows.dedup();
-        let chunks = snapshot.chunks(&rows, false)?;
-        let mut ids: Vec<u64> = chunks.iter().flatten().map(|chunk| chunk.file).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        for file in snapshot.files_by_id(&ids)?.into_iter().flatten() {
-            self.file_indexes.insert(file.id, self.files.len() as u32);
-            self.files.push(file);
-        }
-        let chunks = chunks.into_iter().flatten();
-        let chunks = chunks.filter(|chunk| self.file_indexes.contains_key(&chunk.file));
-        self.chunks = chunks.map(|chunk| (chunk.row, chunk)).collect();
-        Ok(())
-    }
-
     fn candidates(
         &self,
         scores: &BTreeMap<u64, (f32, f32)>,
@@ -340,8 +359,8 @@ impl LoadedChunks {
         let mut candidates: Vec<ChunkCandidate<'_>> = Vec::with_capacity(scores.len());
         for (&row, &(keywords, vector)) in scores {
             let Some(chunk) = self.chunks.get(&row) else { continue };
-            let file = self.file_indexes[&chunk.file];
-            if except.is_some_and(|except| self.is_at(chunk, file, except)) {
+            let file = chunk.file;
+            if except.is_some_and(|except| self.is_at(chunk, except)) {
                 continue;
             }
             candidates.push(ChunkCandidate {
@@ -350,6 +369,7 @@ impl LoadedChunks {
                 keywords,
                 vector,
                 phrase: 0.0,
+                qualified: 0.0,
                 start_line: chunk.start_line,
                 symbols: &chunk.symbols,
                 parent: chunk.parent.as_deref(),
@@ -358,9 +378,31 @@ impl LoadedChunks {
         candidates
     }
 
+    /// Sets how much of the query's qualified name the definitions of it in candidates have:
+    /// according to the graph, or to the chunk, if the graph does not know the definition.
+    fn qualify(
+        &self,
+        candidates: &mut [ChunkCandidate<'_>],
+        query: &CodeQuery,
+        named: &HashMap<u64, f32>,
+    ) {
+        if !query.is_qualified() {
+            return;
+        }
+        let defines = |it: &&mut ChunkCandidate<'_>| {
+            it.symbols.iter().any(|symbol| query.is_named(&symbol.name))
+        };
+        for candidate in candidates.iter_mut().filter(defines) {
+            let parent = candidate.parent.unwrap_or_default();
+            let path = &self.files[candidate.file as usize].path;
+            let share = query.qualification(path, &format!("{parent}."));
+            candidate.qualified = named.get(&candidate.row).map_or(share, |known| known.max(share));
+        }
+    }
+
     /// Whether a chunk contains a position: root, path and line.
-    fn is_at(&self, chunk: &StoredChunk, file: u32, position: &(u64, String, u32)) -> bool {
-        let file = &self.files[file as usize];
+    fn is_at(&self, chunk: &FoundFacts, position: &(u64, String, u32)) -> bool {
+        let file = &self.files[chunk.file as usize];
         let (root, path, line) = position;
         file.root == *root
             && file.path == *path
@@ -379,7 +421,7 @@ impl LoadedChunks {
             let name = &query.identifiers()[*identifier];
             let named =
                 chunk.symbols.iter().filter(|symbol| symbol.name.eq_ignore_ascii_case(name));
-            let file = self.file_indexes[&chunk.file];
+            let file = chunk.file;
             definitions.extend(named.map(|symbol| {
                 (*row, IdentifierDefinition { file, identifier: *identifier, kind: symbol.kind })
             }));
@@ -387,17 +429,37 @@ impl LoadedChunks {
         definitions
     }
 
+    /// What is shown of ranked chunks, from the database.
+    fn hits(
+        &self,
+        snapshot: &Snapshot<'_>,
+        ranked: Vec<RankedChunk>,
+        row: impl Fn(usize) -> u64,
+    ) -> Result<Vec<FoundChunk>, StoreError> {
+        let rows: Vec<u64> = ranked.iter().map(|it| row(it.candidate)).collect();
+        let chunks = snapshot.chunks(&rows, true)?;
+        let ids = chunks.iter().map(|it| it.as_ref().map_or(0, |chunk| chunk.file));
+        let files = snapshot.files_by_id(&ids.collect::<Vec<u64>>())?;
+        let stored = chunks.into_iter().zip(files);
+        let hit = |(ranked, (chunk, file)): (RankedChunk, (Option<StoredChunk>, _))| {
+            // Only what the database has in the same version counts.
+            let chunk = chunk.filter(|it| self.chunks[&it.row].change == it.change)?;
+            Some(self.hit(ranked, chunk, file?, &row))
+        };
+        Ok(ranked.into_iter().zip(stored).filter_map(hit).collect())
+    }
+
     fn hit(
         &self,
         ranked: RankedChunk,
         chunk: StoredChunk,
+        file: FileState,
         row: impl Fn(usize) -> u64,
-    ) -> Option<FoundChunk> {
-        let file = &self.files[*self.file_indexes.get(&chunk.file)? as usize];
-        Some(FoundChunk {
+    ) -> FoundChunk {
+        FoundChunk {
             root: file.root,
-            path: file.path.clone(),
-            language: file.language.clone(),
+            path: file.path,
+            language: file.language,
             version: file.version,
             start_line: chunk.start_line,
             end_line: chunk.end_line,
@@ -408,8 +470,8 @@ impl LoadedChunks {
             text: chunk.text.unwrap_or_default(),
             score: ranked.score,
             why: ranked.explanation,
-            also: ranked.also.into_iter().map(|it| place(&self.chunks[&row(it)])).collect(),
-        })
+            also: ranked.also.into_iter().map(|it| self.chunks[&row(it)].place()).collect(),
+        }
     }
 }
 
@@ -418,15 +480,7 @@ fn candidate_limit(query: &SearchCode, code_query: &CodeQuery) -> u32 {
     min.max(query.limit)
 }
 
-fn place(chunk: &StoredChunk) -> FoundPlace {
-    FoundPlace {
-        start_line: chunk.start_line,
-        end_line: chunk.end_line,
-        symbol: chunk.symbols.first().map(|symbol| symbol.name.clone()),
-    }
-}
-
-fn candidate_file(file: &FileState) -> CandidateFile {
+fn candidate_file(file: &FoundFile) -> CandidateFile {
     CandidateFile { path: file.path.clone(), generated: file.generated }
 }
 

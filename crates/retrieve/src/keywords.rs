@@ -13,7 +13,7 @@ use isolith_segment::text::{
 };
 use isolith_segment::{Bits, SegmentError};
 use isolith_store::{Scope, Snapshot};
-use isolith_types::Filter;
+use isolith_types::{CollectionKind, Filter};
 
 use crate::indexed_text::{analyzer, for_each_text};
 use crate::segments::{LiveSegment, Segments};
@@ -124,7 +124,7 @@ impl KeywordSearch<'_, '_> {
             match search_segments(&live, query, &statistics, best.limit()) {
                 Ok((ranking, candidates)) => {
                     offer(best, &ranking, &tail);
-                    self.confirm(&candidates, best)?;
+                    self.confirm(state, &candidates, best)?;
                     return Ok(Some(ranking));
                 }
                 Err((file, error)) => self.segments.fail(&file, &error, searched),
@@ -217,8 +217,18 @@ impl KeywordSearch<'_, '_> {
         Ok(in_time.then_some(found))
     }
 
-    /// Offers the candidates whose version in the database is still that of the segment.
-    fn confirm(&self, candidates: &[TextCandidate], best: &mut TopRows) -> Result<(), StoreError> {
+    /// Offers the candidates whose version in the database is still that of the segment. Those of
+    /// a code search are compared when they are shown: tombstones have excluded the others.
+    fn confirm(
+        &self,
+        state: &CollectionState,
+        candidates: &[TextCandidate],
+        best: &mut TopRows,
+    ) -> Result<(), StoreError> {
+        if state.kind == CollectionKind::Code {
+            candidates.iter().for_each(|candidate| best.offer(candidate.row, candidate.score));
+            return Ok(());
+        }
         let rows: Vec<u64> = candidates.iter().map(|candidate| candidate.row).collect();
         let alive = self.snapshot.changes_of(&rows)?;
         for (candidate, change) in candidates.iter().zip(alive) {

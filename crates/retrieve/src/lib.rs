@@ -6,10 +6,14 @@
 //!
 //! This crate runs in workers only and writes nothing.
 
+mod chunks;
 mod code;
 mod indexed_text;
 mod keywords;
+mod matches;
 mod memory;
+mod names;
+mod quoted;
 mod searcher;
 mod segments;
 mod similar_drawers;

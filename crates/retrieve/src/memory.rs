@@ -7,7 +7,7 @@ use isolith_embed::{Likeness, Model, model_name};
 use isolith_protocol::{
     CollectionState, MemoryFound, SearchMemory, Searched, StoreError, StoredPassage,
 };
-use isolith_search::{DrawerCandidate, RankedDrawer, SearchMode, rank_drawers};
+use isolith_search::{DrawerCandidate, MemoryFit, RankedDrawer, SearchMode, rank_drawers};
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, Bm25Weights, Keywords, Ranking, Tokenizer, query_terms};
 use isolith_store::Snapshot;
@@ -61,7 +61,8 @@ impl MemorySearch<'_, '_> {
     pub(crate) fn run(&mut self, query: &SearchMemory) -> Result<MemoryFound, StoreError> {
         let mut searched = Searched::default();
         let Some(state) = self.snapshot.memory_state()?.filter(|state| state.records > 0) else {
-            return Ok(MemoryFound { hits: Vec::new(), degraded: None, searched });
+            let (hits, fit) = (Vec::new(), MemoryFit::default());
+            return Ok(MemoryFound { hits, fit, weak: true, degraded: None, searched });
         };
         searched.collection = state.id;
         let (mode, other_model) = usable_mode(&state, query.mode)?;
@@ -85,7 +86,10 @@ impl MemorySearch<'_, '_> {
         let limit = query.limit as usize;
         let ranked = rank_drawers(&drawers.candidates, coherence, &query.weights, mode, limit);
         let hits = self.hits(ranked, &mut drawers)?;
-        Ok(MemoryFound { hits, degraded: searched.degraded().or(other_model), searched })
+        let fit = MemoryFit::of(&drawers.candidates, coherence, &query.weights);
+        let weak = hits.is_empty() || fit.is_weak(mode);
+        let degraded = searched.degraded().or(other_model);
+        Ok(MemoryFound { hits, fit, weak, degraded, searched })
     }
 
     fn find_passages(

@@ -1,13 +1,15 @@
 use isolate::Context;
 use isolith_embed::Model;
 use isolith_protocol::{
-    CodeFound, FindKeywords, FindNearest, FindSimilarDrawers, MemoryFound, RecordsFound,
-    SearchCode, SearchMemory, SimilarFound, StoreError,
+    CodeFound, FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, MatchesFound,
+    MemoryFound, QueryRecords, RecordsFound, RecordsQueried, SearchCode, SearchMemory,
+    SimilarFound, StoreError,
 };
 use isolith_store::Snapshot;
 
 use crate::code::CodeSearch;
 use crate::keywords::KeywordSearch;
+use crate::matches::MatchSearch;
 use crate::memory::MemorySearch;
 use crate::segments::Segments;
 use crate::similar_drawers::similar_drawers;
@@ -35,6 +37,12 @@ impl<'s> Searcher<'_, 's> {
         self.vector_search().run(&state, &query.vector, query.limit, query.filter.as_ref())
     }
 
+    /// Finds the records of a collection nearest to each of several vectors.
+    pub fn query_records(&mut self, query: &QueryRecords) -> Result<RecordsQueried, StoreError> {
+        let state = self.snapshot.collection(&query.collection)?;
+        self.vector_search().run_many(&state, query)
+    }
+
     /// Finds the records of a collection whose documents match keywords best.
     pub fn find_keywords(&mut self, query: &FindKeywords) -> Result<RecordsFound, StoreError> {
         let state = self.snapshot.collection(&query.collection)?;
@@ -44,7 +52,13 @@ impl<'s> Searcher<'_, 's> {
     /// Finds and ranks chunks of code.
     pub fn search_code(&mut self, query: &SearchCode) -> Result<CodeFound, StoreError> {
         let Self { snapshot, segments, tails, model, context } = self;
-        CodeSearch { snapshot, segments, tails, model: *model, context }.run(query)
+        CodeSearch { snapshot, segments, tails, model: *model, context }.search(query)
+    }
+
+    /// Finds all matches of a pattern in indexed files.
+    pub fn find_matches(&mut self, query: &FindMatches) -> Result<MatchesFound, StoreError> {
+        let Self { snapshot, segments, tails, model, context } = self;
+        MatchSearch { snapshot, segments, tails, model: *model, context }.run(query)
     }
 
     /// Finds and ranks drawers.

@@ -11,7 +11,7 @@ use isolith_protocol::{
     SegmentEntry, StoreError,
 };
 use isolith_segment::text::TextSegment;
-use isolith_segment::{Bits, GraphSegment, SegmentError, VectorSegment};
+use isolith_segment::{Bits, GraphSegment, SegmentError, SourceSegment, VectorSegment};
 use isolith_store::{Snapshot, StoreFolder};
 
 /// The open segments, by file name. A segment file never changes.
@@ -28,6 +28,7 @@ enum OpenSegment {
     Vector(Arc<VectorSegment>),
     Text(Arc<TextSegment>),
     Graph(Arc<GraphSegment>),
+    Source(Arc<SourceSegment>),
 }
 
 /// All segments are closed when this many are open, so that replaced generations release their
@@ -89,6 +90,21 @@ impl Segments {
     ) -> Result<Option<Vec<LiveSegment<TextSegment>>>, StoreError> {
         self.live(snapshot, state, IndexKind::Text, context, searched, |opened| match opened {
             OpenSegment::Text(segment) => Some(segment),
+            _ => None,
+        })
+    }
+
+    /// The source segments of a collection, with the positions of replaced and deleted files;
+    /// `None` if one of them cannot be used.
+    pub(crate) fn sources(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        state: &CollectionState,
+        context: &Context<'_>,
+        searched: &mut Searched,
+    ) -> Result<Option<Vec<LiveSegment<SourceSegment>>>, StoreError> {
+        self.live(snapshot, state, IndexKind::Source, context, searched, |opened| match opened {
+            OpenSegment::Source(segment) => Some(segment),
             _ => None,
         })
     }
@@ -213,6 +229,7 @@ impl OpenSegment {
                 segment.versions_of(versions, &mut bits)?;
                 Ok(bits)
             }
+            OpenSegment::Source(segment) => Ok(segment.files_with(versions)),
             OpenSegment::Graph(_) => Ok(Bits::new(0)),
         }
     }
@@ -225,6 +242,9 @@ fn open(entry: &SegmentEntry, path: &Path, token: InWorker) -> Result<OpenSegmen
             OpenSegment::Vector(Arc::new(VectorSegment::open(path, checksum, token)?))
         }
         IndexKind::Text => OpenSegment::Text(Arc::new(TextSegment::open(path, checksum, token)?)),
+        IndexKind::Source => {
+            OpenSegment::Source(Arc::new(SourceSegment::open(path, checksum, token)?))
+        }
     })
 }
 
@@ -245,7 +265,11 @@ fn usable<'a>(
         return None;
     }
     if context.attempt() > 0 {
-        searched.avoided = entries.iter().map(|entry| entry.file.clone()).collect();
+        for entry in entries {
+            if !searched.avoided.contains(&entry.file) {
+                searched.avoided.push(entry.file.clone());
+            }
+        }
         return None;
     }
     Some(entries)

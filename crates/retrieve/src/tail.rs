@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use isolith_protocol::{CollectionState, StoreError};
+use isolith_protocol::{CodeScope, CollectionState, StoreError};
 use isolith_segment::text::TermCounts;
 use isolith_store::{Scope, Snapshot};
 
@@ -16,12 +16,17 @@ const MAX_ROWS: u64 = 20_000;
 /// Maximum number of cached collections.
 const MAX_COLLECTIONS: usize = 32;
 
-/// The tails of collections, each cached until the collection changes.
+/// Maximum number of cached filters.
+const MAX_SCOPES: usize = 4;
+
+/// The tails of collections, and what else is cached until a collection changes.
 #[derive(Default)]
 pub struct Tails {
     vectors: HashMap<u64, (CollectionVersion, Rc<TailVectors>)>,
     texts: HashMap<u64, (CollectionVersion, Rc<TailTexts>)>,
     sums: HashMap<u64, (CollectionVersion, Rc<Vec<PartialSum>>)>,
+    /// The rows that filters of code searches select, the latest filter last.
+    scopes: Vec<(CollectionVersion, CodeScope, Rc<Vec<u64>>)>,
 }
 
 /// The sum of some vectors, and their number.
@@ -87,6 +92,27 @@ impl Tails {
                 Ok(sums)
             }
         }
+    }
+
+    /// The rows of the code index that a filter selects, computed by `read` if they are not cached.
+    /// The filter must depend on nothing but the records and the paths of their files.
+    pub(crate) fn scope(
+        &mut self,
+        state: &CollectionState,
+        filter: &CodeScope,
+        read: impl FnOnce() -> Result<Vec<u64>, StoreError>,
+    ) -> Result<Rc<Vec<u64>>, StoreError> {
+        let version = (state.generation_number(), state.last_change);
+        self.scopes.retain(|(cached, ..)| *cached == version);
+        if let Some((_, _, rows)) = self.scopes.iter().find(|(_, cached, _)| cached == filter) {
+            return Ok(Rc::clone(rows));
+        }
+        let rows = Rc::new(read()?);
+        if self.scopes.len() >= MAX_SCOPES {
+            self.scopes.remove(0);
+        }
+        self.scopes.push((version, filter.clone(), Rc::clone(&rows)));
+        Ok(rows)
     }
 
     /// The terms of a collection's tail; `None` if it is too long to cache.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use isolith_protocol::StoreError;
+use isolith_protocol::{NearRecord, StoreError};
 use isolith_store::Snapshot;
 use isolith_types::Hit;
 
@@ -84,6 +84,22 @@ impl TopRows {
             Some(Hit { id: record.id, distance, score, document, metadata })
         });
         Ok(hits.collect())
+    }
+
+    /// Loads the records of the rows with their distances, best first; rows that no longer exist
+    /// are skipped.
+    pub(crate) fn into_records(
+        self,
+        snapshot: &Snapshot<'_>,
+        with_vectors: bool,
+    ) -> Result<Vec<NearRecord>, StoreError> {
+        let ranked = self.into_ranked();
+        let rows: Vec<u64> = ranked.iter().map(|(row, _)| *row).collect();
+        let records = snapshot.records(&rows, with_vectors)?;
+        let found = ranked.iter().zip(records).filter_map(|((_, distance), stored)| {
+            Some(NearRecord { record: stored?.record, distance: *distance })
+        });
+        Ok(found.collect())
     }
 
     /// Rows and values, best first.

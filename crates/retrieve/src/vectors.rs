@@ -5,13 +5,15 @@ use std::rc::Rc;
 
 use isolate::Context;
 use isolith_fault as fault;
-use isolith_protocol::{CollectionState, Generation, RecordsFound, Searched, StoreError};
-use isolith_segment::exact::{ExactQuery, VectorProblem, floats};
+use isolith_protocol::{
+    CollectionState, Generation, QueryRecords, RecordsFound, RecordsQueried, Searched, StoreError,
+};
+use isolith_segment::exact::{ExactQuery, VectorProblem, check, floats};
 use isolith_segment::{
     Bits, SearchBuffers, SegmentError, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };
 use isolith_store::{Scope, Snapshot};
-use isolith_types::Filter;
+use isolith_types::{CollectionKind, Filter};
 
 use crate::segments::{LiveSegment, Segments};
 use crate::tail::{PartialSum, Tails, tail_of};
@@ -36,6 +38,9 @@ struct VectorQuery<'a> {
     vector: Vec<f32>,
     /// Only these rows, in ascending order.
     rows: Option<&'a [u64]>,
+    /// Whether candidates are compared with their version in the database. In a code search, hits
+    /// are, and tombstones exclude the others.
+    confirm: bool,
 }
 
 impl VectorQuery<'_> {
@@ -74,11 +79,36 @@ impl VectorSearch<'_, '_> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let vector = floats(vector).collect();
+        let vector: Vec<f32> = floats(vector).collect();
+        // Everything is equally far from the zero vector; who asks here has made a mistake.
+        check(&vector, state.metric)
+            .map_err(|problem| StoreError::Invalid(format!("invalid query vector: {problem}")))?;
         let best = self.best(state, vector, limit, rows.as_deref(), &mut searched)?;
         let measure = |distance| RowMeasure { distance: Some(distance), ..RowMeasure::default() };
         let hits = best.into_hits(self.snapshot, measure)?;
         Ok(RecordsFound { hits, degraded: searched.degraded(), searched })
+    }
+
+    /// Searches for each of several vectors. The filter is evaluated once.
+    pub(crate) fn run_many(
+        &mut self,
+        state: &CollectionState,
+        query: &QueryRecords,
+    ) -> Result<RecordsQueried, StoreError> {
+        let mut searched = Searched { collection: state.id, ..Searched::default() };
+        if let Some(id) = self.snapshot.missing_id(state.id, &query.required)? {
+            return Err(StoreError::NoRecord { id });
+        }
+        let filter = query.filter.as_ref();
+        let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
+        let rows = rows.transpose()?;
+        let mut found = Vec::new();
+        for vector in query.vectors.chunks_exact((query.dimension as usize * 4).max(1)) {
+            let vector = floats(vector).collect();
+            let best = self.best(state, vector, query.limit, rows.as_deref(), &mut searched)?;
+            found.push(best.into_records(self.snapshot, query.with_vectors)?);
+        }
+        Ok(RecordsQueried { found, searched })
     }
 
     /// The rows nearest to a vector, only among `rows` if given.
@@ -92,7 +122,8 @@ impl VectorSearch<'_, '_> {
     ) -> Result<TopRows, StoreError> {
         let limit = (limit as usize).min(usize::try_from(state.records).unwrap_or(usize::MAX));
         let exact = exact_query(state, &vector)?;
-        let query = VectorQuery { exact, vector, rows };
+        let confirm = state.kind != CollectionKind::Code;
+        let query = VectorQuery { exact, vector, rows, confirm };
         let mut best = TopRows::lowest(limit);
         match query.rows {
             _ if limit == 0 => {}
@@ -249,22 +280,47 @@ impl VectorSearch<'_, '_> {
         best: &mut TopRows,
     ) -> Result<bool, StoreError> {
         let (mut offered, mut tried) = (0, 0);
-        for batch in candidates.chunks(RESCORE_BATCH) {
+        // Until enough are found, none can be left out.
+        let (first, rest) = candidates.split_at(best.limit().min(candidates.len()));
+        let batches = std::iter::once(first).chain(rest.chunks(RESCORE_BATCH));
+        for batch in batches.filter(|batch| !batch.is_empty()) {
             if best.is_full() && batch[0].distance_at_least > best.worst() {
                 break;
             }
-            let rows: Vec<u64> = batch.iter().map(|candidate| candidate.row).collect();
-            let mut outcome = Ok(());
             tried += batch.len();
-            self.snapshot.vectors(&rows, &mut |index, change, vector| {
-                if change == batch[index].change && outcome.is_ok() {
-                    offered += 1;
-                    outcome = query.offer(best, rows[index], vector);
-                }
-            })?;
-            outcome?;
+            offered += self.rescore_batch(query, batch, best)?;
         }
         Ok(offered < tried)
+    }
+
+    /// Returns how many of the candidates still exist.
+    fn rescore_batch(
+        &self,
+        query: &VectorQuery<'_>,
+        batch: &[VectorCandidate],
+        best: &mut TopRows,
+    ) -> Result<usize, StoreError> {
+        let mut batch: Vec<(u64, u64)> = batch.iter().map(|it| (it.row, it.change)).collect();
+        // Rows that are close to each other are on the same pages.
+        batch.sort_unstable();
+        let rows: Vec<u64> = batch.iter().map(|(row, _)| *row).collect();
+        let (mut offered, mut outcome) = (0, Ok(()));
+        let mut offer = |index: usize, change: Option<u64>, vector: &[u8]| {
+            let (row, expected) = batch[index];
+            if change.is_none_or(|change| change == expected) && outcome.is_ok() {
+                offered += 1;
+                outcome = query.offer(best, row, vector);
+            }
+        };
+        match query.confirm {
+            true => self.snapshot.vectors(&rows, &mut |index, change, vector| {
+                offer(index, Some(change), vector);
+            })?,
+            false => self.snapshot.bare_vectors(&rows, &mut |index, vector| {
+                offer(index, None, vector);
+            })?,
+        }
+        outcome.map(|()| offered)
     }
 }
 

@@ -7,28 +7,31 @@ mod builder;
 mod cypher;
 mod drawers;
 mod intake;
+mod operation;
 mod parse;
 mod probe;
 mod reader;
 mod settings;
+mod tile;
 mod walk;
 mod writer;
 
 pub use builder::{BuildJob, BuildOutcome, FoldJob, GraphJob, StoreBuilder};
 pub use cypher::CypherCheck;
 pub use intake::{
-    BatchStart, Intake, IntakeJob, IntakeOperation, IntakeReply, IntakeSettings, ReadHistory,
-    ReadRecords, ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords,
+    BatchStart, Intake, IntakeJob, IntakeReply, IntakeSettings, ReadHistory, ReadRecords,
+    ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords,
 };
 pub use isolith_fault::environment;
 pub use isolith_intake::records::Layout;
 pub use isolith_intake::transcript::{
     Format as TranscriptFormat, TranscriptCursor, TranscriptOptions,
 };
+pub use operation::{Operation, Operations};
 pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 pub use probe::{
-    Check, CollectionRebuild, CrashHistory, Finding, Health, Probe, ProbeJob, ProbeReply, Repair,
-    bytes_below, locks,
+    Adopt, Check, CollectionRebuild, CrashHistory, EnforceLimits, Finding, Health, Probe, ProbeJob,
+    ProbeReply, RecoverLog, RemoveLeftovers, Repair, RunCheck, Salvage, bytes_below, locks,
 };
 pub use reader::StoreReader;
 pub use settings::StoreSettings;

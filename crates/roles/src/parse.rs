@@ -7,6 +7,7 @@ use isolith_source::{Chunker, Mode, PARSER_VERSION, WorkLimit};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
 use serde::{Deserialize, Serialize};
 
+use crate::tile::tile;
 use isolith_fault as fault;
 
 /// Cuts files into chunks and embeds them. It gets contents as bytes and cannot open files.
@@ -180,10 +181,11 @@ impl Parser {
         let mode = if options.plain { Mode::Plain } else { Mode::Parsed };
         let cancelled = || context.cancelled();
         let chunked = self.chunker.chunk(&path, &text, mode, FILE_WORK, &cancelled);
-        let mut chunks = chunked.chunks;
+        // A chunk without words has no vector; its neighbor takes its text.
         let path_vector = self.model.embed_path(&path);
-        // A chunk without words has no vector and cannot be searched for.
-        chunks.retain(|chunk| self.embed(chunk, &path_vector, vectors));
+        let embed = |chunk: &Chunk| self.embed(chunk, &path_vector, vectors);
+        let embedded: Vec<bool> = chunked.chunks.iter().map(embed).collect();
+        let chunks = tile(&text, chunked.chunks, &embedded);
         // The front already knows why it asked for plain text.
         summary.problem = chunked.problem.clone().filter(|_| !options.plain);
         let crashed = || options.plain.then(|| PARSER_CRASHED.to_owned());

@@ -24,15 +24,19 @@ pub struct Explanation {
     pub definitions: Vec<DefinitionBoost>,
     /// Penalties for the roles of the file.
     pub penalties: Vec<Penalty>,
+    /// Whether it contains the quoted parts of the query, as all hits do.
+    pub quoted: bool,
 }
 
 /// The boost for a file that defines an identifier of the query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DefinitionBoost {
-    /// The identifier, as written in the query.
+    /// The identifier, as written in the query unless it is `similar`.
     pub name: String,
     /// Added to the score.
     pub boost: f32,
+    /// Whether the query has a similar identifier that is not defined.
+    pub similar: bool,
 }
 
 /// The penalty for a file role that the query did not ask for.
@@ -54,7 +58,8 @@ impl Explanation {
 
     /// Multiplies all parts, and so the total score.
     pub(crate) fn scale(&mut self, factor: f32) {
-        let Self { keywords, vectors, stem, path, exact, definitions, penalties: _ } = self;
+        let Self { keywords, vectors, stem, path, exact, definitions, penalties: _, quoted: _ } =
+            self;
         for part in [keywords, vectors, stem, path, exact] {
             *part *= factor;
         }
@@ -78,7 +83,14 @@ impl Explanation {
         if self.exact > 0.0 {
             reasons.push("exact match".to_owned());
         }
-        reasons.extend(self.definitions.iter().map(|it| format!("defines {}", it.name)));
+        if self.quoted {
+            reasons.push("has the quoted text".to_owned());
+        }
+        let definition = |DefinitionBoost { name, similar, .. }: &DefinitionBoost| match similar {
+            true => format!("like {name}"),
+            false => format!("defines {name}"),
+        };
+        reasons.extend(self.definitions.iter().map(definition));
         let penalty = |penalty: &Penalty| format!("{} \u{d7}{}", penalty.role, penalty.factor);
         reasons.extend(self.penalties.iter().map(penalty));
         reasons
@@ -103,13 +115,17 @@ mod tests {
             stem: 0.2,
             path: 0.1,
             exact: 0.0,
-            definitions: vec![DefinitionBoost { name: "RetryPolicy".to_owned(), boost: 0.5 }],
+            definitions: vec![
+                DefinitionBoost { name: "RetryPolicy".to_owned(), boost: 0.4, similar: false },
+                DefinitionBoost { name: "retry_all".to_owned(), boost: 0.1, similar: true },
+            ],
             penalties: vec![
                 Penalty { role: FileRole::Test, factor: 0.3 },
                 Penalty { role: FileRole::Vendored, factor: 0.5 },
             ],
+            quoted: true,
         };
-        insta::assert_snapshot!(explanation, @"keywords 0.42, meaning 0.38, file name matches, path mentioned, defines RetryPolicy, test file ×0.3, vendored ×0.5");
+        insta::assert_snapshot!(explanation, @"keywords 0.42, meaning 0.38, file name matches, path mentioned, has the quoted text, defines RetryPolicy, like retry_all, test file ×0.3, vendored ×0.5");
         assert!((explanation.score() - 1.601 * 0.15).abs() < 1e-6);
         assert_eq!(Explanation::default().to_string(), "");
         let bytes = postcard::to_stdvec(&explanation).unwrap();

@@ -15,15 +15,17 @@ mod memory;
 pub mod paths;
 mod phrase;
 mod query;
+mod quoted;
 mod rank;
 mod weights;
 
 pub use explanation::{DefinitionBoost, Explanation, Penalty};
 pub use fit::Fit;
-pub use memory::{DrawerCandidate, MemoryWeights, RankedDrawer, rank_drawers};
+pub use memory::{DrawerCandidate, MemoryFit, MemoryWeights, RankedDrawer, rank_drawers};
 pub use paths::{FileRole, FileRoles, file_roles};
 pub use phrase::Phrase;
-pub use query::CodeQuery;
+pub use query::{CodeQuery, SimilarNames};
+pub use quoted::QuotedQuery;
 pub use rank::{
     CandidateFile, ChunkCandidate, IdentifierDefinition, RankedChunk, is_exact_match, rank_chunks,
 };

@@ -122,6 +122,10 @@ pub struct CodeWeights {
     pub generated: f32,
     /// Factor for files that mainly re-export others, such as `__init__.py`.
     pub entry: f32,
+    /// Factor for files of an older version, if a newer one is among the candidates.
+    pub superseded: f32,
+    /// Factor for all but the best of a file's variants for different platforms.
+    pub variant: f32,
 }
 
 impl Default for CodeWeights {
@@ -152,6 +156,8 @@ impl Default for CodeWeights {
             vendored: 0.5,
             generated: 0.5,
             entry: 0.5,
+            superseded: 0.6,
+            variant: 0.7,
         }
     }
 }
@@ -169,6 +175,8 @@ impl CodeWeights {
             FileRole::Vendored => self.vendored,
             FileRole::Generated => self.generated,
             FileRole::Entry => self.entry,
+            FileRole::Superseded => self.superseded,
+            FileRole::Variant => self.variant,
         }
     }
 }

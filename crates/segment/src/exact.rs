@@ -29,13 +29,17 @@ pub enum VectorProblem {
     Zero,
 }
 
-/// Validates a vector for storing or searching with this metric.
+/// Validates a vector for loading with this metric. Stored zero vectors have the cosine distance 1
+/// from everything; a file that has them is probably wrong.
 pub fn check(vector: &[f32], metric: Metric) -> Result<(), VectorProblem> {
-    length(vector, metric).map(drop)
+    match length(vector)? {
+        0.0 if metric == Metric::Cosine => Err(VectorProblem::Zero),
+        _ => Ok(()),
+    }
 }
 
 /// The length of a vector, if it is valid.
-pub(crate) fn length(vector: &[f32], metric: Metric) -> Result<f64, VectorProblem> {
+pub(crate) fn length(vector: &[f32]) -> Result<f64, VectorProblem> {
     // In f64, squares of f32 neither overflow nor underflow.
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     let length = square.sqrt();
@@ -45,9 +49,6 @@ pub(crate) fn length(vector: &[f32], metric: Metric) -> Result<f64, VectorProble
     }
     if length > LONGEST_VECTOR {
         return Err(VectorProblem::TooLong);
-    }
-    if length == 0.0 && metric == Metric::Cosine {
-        return Err(VectorProblem::Zero);
     }
     Ok(length)
 }
@@ -64,7 +65,7 @@ pub struct ExactQuery {
 impl ExactQuery {
     /// Prepares a query. Fails if it is not valid.
     pub fn new(metric: Metric, vector: &[f32]) -> Result<Self, VectorProblem> {
-        let length = length(vector, metric)?;
+        let length = length(vector)?;
         Ok(Self { metric, vector: vector.to_vec(), length, kernel: Kernel::detect() })
     }
 
@@ -113,7 +114,7 @@ impl ExactQuery {
         }
         let tiny = fast.1 < TINY || self.length * self.length < TINY;
         let (product, square) = if tiny { precise() } else { fast };
-        if square == 0.0 {
+        if square == 0.0 || self.length == 0.0 {
             return 1.0;
         }
         let distance = 1.0 - product / (self.length * square.sqrt());

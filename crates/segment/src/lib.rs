@@ -12,6 +12,7 @@ mod error;
 pub mod exact;
 mod graph;
 mod kernel;
+mod source;
 pub mod storage;
 pub mod text;
 pub mod vector;
@@ -22,6 +23,7 @@ pub use container::{
 };
 pub use error::SegmentError;
 pub use graph::{GraphSegment, write_graph};
+pub use source::{ChunkFacts, SourceBuilder, SourceChunk, SourceEntry, SourceFile, SourceSegment};
 pub use vector::{
     SearchBuffers, VectorBuilder, VectorCandidate, VectorSegment, VectorSpec, VectorSum,
 };

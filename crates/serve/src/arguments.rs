@@ -12,16 +12,11 @@ use crate::server::DefaultLimits;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoArguments {}
 
-/// Default and maximum number of hits or rows.
-const LIMITS: (u32, u32) = (10, 100);
+/// Maximum number of results, for agents.
+const MAX_RESULTS: u32 = 100;
 
 /// Maximum size of a query.
 const MAX_QUERY_BYTES: usize = 16 << 10;
-
-/// The requested number of results, by default 10, at most 100.
-pub(crate) fn result_limit(requested: Option<u32>) -> Result<u32, Failure> {
-    limit_within(requested, LIMITS)
-}
 
 /// The requested number of results, or the default; fails above the maximum.
 pub(crate) fn limit_within(
@@ -46,7 +41,7 @@ pub(crate) fn fill_limit(tool: &str, arguments: &mut JsonObject, defaults: Defau
         _ => None,
     };
     if let (Some(limit), false) = (limit, arguments.contains_key("limit")) {
-        arguments.insert("limit".to_owned(), limit.min(LIMITS.1).into());
+        arguments.insert("limit".to_owned(), limit.min(MAX_RESULTS).into());
     }
 }
 
@@ -84,10 +79,11 @@ mod tests {
 
     #[test]
     fn limits_out_of_range_are_refused() {
-        assert_eq!(result_limit(None), Ok(10));
-        assert_eq!(result_limit(Some(100)), Ok(100));
+        assert_eq!(limit_within(None, (10, 100)), Ok(10));
+        assert_eq!(limit_within(Some(100), (10, 100)), Ok(100));
         for wrong in [0, 101, u32::MAX] {
-            assert_eq!(result_limit(Some(wrong)).unwrap_err().code, Code::BadInput, "{wrong}");
+            let refused = limit_within(Some(wrong), (10, 100)).unwrap_err();
+            assert_eq!(refused.code, Code::BadInput, "{wrong}");
         }
     }
 

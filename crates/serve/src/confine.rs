@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use isolith_engine::{OpenFile, Within, real_path};
-use isolith_types::{Code, Failure};
+use isolith_types::{Code, Failure, Hint};
 
 const MAX_PATH_BYTES: usize = 4_096;
 
@@ -87,14 +87,8 @@ impl Confinement {
         let folders: Vec<String> = self.folders.iter().map(|it| it.display().to_string()).collect();
         let message =
             format!("{} is outside the folders that this server may read", path.display());
-        Failure::new(Code::ForbiddenPath, message).with_hint(match folders.is_empty() {
-            true => "ask the user to start the server in a project's folder, or with --allow DIR"
-                .to_owned(),
-            false => format!(
-                "allowed: {}; the user can add folders by starting the server with --allow DIR",
-                folders.join(", ")
-            ),
-        })
+        Failure::new(Code::ForbiddenPath, message)
+            .with_hint(Hint::UseAllowedFolder { folders: folders.join(", ") })
     }
 }
 

@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use crate::arguments::fill_limit;
 use crate::progress::Progress;
 use crate::server::Server;
-use crate::tool::{Call, Tool};
+use crate::tool::{Call, Surface, Tool};
 use crate::untrusted::RULE;
 
 /// Instructions for agents.
@@ -58,7 +58,12 @@ impl ServerHandler for Server {
         let tool = tool.ok_or_else(|| {
             ErrorData::invalid_params(format!("unknown tool {:?}", request.name), None)
         })?;
-        let call = Call { server: self.clone(), progress: Progress::of(&context) };
+        let call = Call {
+            server: self.clone(),
+            progress: Progress::of(&context),
+            surface: Surface::Agent,
+            key: None,
+        };
         let mut arguments = request.arguments.unwrap_or_default();
         fill_limit(tool.name(), &mut arguments, self.defaults());
         let run = tool.run(call, arguments);

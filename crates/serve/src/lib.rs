@@ -1,9 +1,12 @@
-//! The MCP server, on standard input and output or over HTTP.
+//! The MCP server, on standard input and output or over HTTP, and the API for programs.
 //!
-//! Tools check arguments, call the engine and format its answer. Code that can crash runs in the
-//! engine's workers, not here.
+//! Tools and endpoints check arguments, call the engine and format its answer. Code that can crash
+//! runs in the engine's workers, not here.
 
+mod alerts;
+mod api;
 mod arguments;
+mod chroma;
 mod confine;
 #[cfg(feature = "conformance")]
 mod conformance;
@@ -12,6 +15,7 @@ mod handler;
 mod hints;
 mod http;
 mod lines;
+mod metrics;
 mod progress;
 mod prompts;
 mod resources;
@@ -26,5 +30,6 @@ mod tools;
 mod untrusted;
 mod watchers;
 
+pub use alerts::{AlertCommand, AlertLimits, AlertOptions, Webhook};
 pub use http::{HttpOptions, HttpServer, Listen, Token};
 pub use server::{DefaultLimits, Server, ServerOptions};

@@ -15,19 +15,34 @@ const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// The progress of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ProgressStep {
-    /// From 0 to 1.
+    /// The name of the stage.
+    pub(crate) stage: &'static str,
+    /// What the stage has done, of `total`.
+    pub(crate) done: u64,
+    /// 0 if unknown.
+    pub(crate) total: u64,
+    /// Of all stages, from 0 to 1.
     pub(crate) fraction: f64,
     /// For people.
     pub(crate) message: String,
 }
 
-/// Sends progress to the client if it asked for it.
+/// Who is told about progress.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>);
+pub(crate) enum Progress {
+    Nobody,
+    /// A client that asked for it.
+    Client(Peer<RoleServer>, ProgressToken),
+    /// A job, which keeps the last step.
+    Job(watch::Sender<ProgressStep>),
+}
 
 impl Progress {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        Self(context.meta.get_progress_token().map(|token| (context.peer.clone(), token)))
+        match context.meta.get_progress_token() {
+            Some(token) => Self::Client(context.peer.clone(), token),
+            None => Self::Nobody,
+        }
     }
 
     /// Runs the work and forwards the progress it sends.
@@ -35,9 +50,12 @@ impl Progress {
         &self,
         work: impl FnOnce(watch::Sender<ProgressStep>) -> F,
     ) -> F::Output {
+        if let Self::Job(steps) = self {
+            return work(steps.clone()).await;
+        }
         let (sender, mut steps) = watch::channel(ProgressStep::default());
         let mut work = pin!(work(sender));
-        let Some((peer, token)) = &self.0 else { return work.await };
+        let Self::Client(peer, token) = self else { return work.await };
         let (mut reported, mut earliest) = (0.0, Instant::now());
         loop {
             let news = async {

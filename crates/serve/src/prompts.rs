@@ -74,22 +74,26 @@ impl Server {
             return Ok(text);
         };
         let known = self.known_about(&engine, topic).await?;
-        if !known.is_empty() {
-            let _ = writeln!(text, "\nThis is in memory. {RULE} {}", fenced(&known));
+        match known.is_empty() {
+            true => text.push_str("Nothing in memory fits this topic well.\n"),
+            false => {
+                let _ = writeln!(text, "\nThis is in memory. {RULE} {}", fenced(&known));
+            }
         }
         text.push_str("Look further with memory_search, fact_query and fact_timeline. ");
         text.push_str("Then report what is known, since when, and what is not known.\n");
         Ok(text)
     }
 
-    /// The drawers and facts about a topic, one line each.
+    /// The drawers and facts about a topic, one line each; no drawers if none fits well.
     async fn known_about(&self, engine: &Engine, topic: &str) -> Result<String, Failure> {
         let mut text = String::new();
         let found = engine.search_memory(&MemorySearch::new(topic, MAX_RECALLED)).await?;
-        if !found.hits.is_empty() {
+        let hits = if found.weak { Vec::new() } else { found.hits };
+        if !hits.is_empty() {
             text.push_str("From memory, best first (memory_get reads a drawer in full):\n");
         }
-        for hit in &found.hits {
+        for hit in &hits {
             let drawer = &hit.drawer;
             let date = drawer.date.map_or(String::new(), |date| format!(", {date}"));
             let passage = one_line(&hit.passage, MAX_CHARS);

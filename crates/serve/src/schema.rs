@@ -24,7 +24,8 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
 }
 
 /// The schema of a tool's result. No field is required: errors have none of them, and some clients
-/// validate errors too. Fields without a type are strings.
+/// validate errors too. Values without a type are strings, or objects if they have properties; arrays
+/// without items have strings.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
@@ -33,6 +34,13 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
         object.remove("description");
         if object.get("type").is_some_and(is_string) {
             object.remove("type");
+        }
+        if let Some(Value::Object(items)) = object.get_mut("items") {
+            if items.contains_key("properties") {
+                items.remove("type");
+            } else if items.get("type").is_some_and(is_string) {
+                object.remove("items");
+            }
         }
     });
     schema
@@ -103,14 +111,19 @@ mod tests {
     struct Inner {
         name: Option<String>,
         extra: serde_json::Map<String, Value>,
+        words: Vec<String>,
     }
 
     #[test]
     fn argument_schemas_are_minimal() {
         let inner = json!({
             "type": "object",
-            "properties": { "name": { "type": "string" }, "extra": { "type": "object" } },
-            "required": ["extra"],
+            "properties": {
+                "name": { "type": "string" },
+                "extra": { "type": "object" },
+                "words": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["extra", "words"],
         });
         let expected = json!({
             "type": "object",
@@ -127,8 +140,7 @@ mod tests {
     #[test]
     fn result_schemas_also_accept_errors() {
         let inner = json!({
-            "type": "object",
-            "properties": { "name": {}, "extra": { "type": "object" } },
+            "properties": { "name": {}, "extra": { "type": "object" }, "words": { "type": "array" } },
         });
         let expected = json!({
             "type": "object",

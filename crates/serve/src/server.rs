@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isolith_config::Layers;
 use isolith_engine::{Engine, Surroundings};
@@ -11,6 +11,8 @@ use isolith_types::Failure;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::Jobs;
+use crate::metrics::Monitoring;
 use crate::stores::{ClosedStore, StoreOwner, Stores};
 use crate::tool::Tool;
 use crate::tools;
@@ -55,9 +57,12 @@ struct Inner {
     /// Number of running calls.
     calls: watch::Sender<usize>,
     watchers: Watchers,
+    jobs: Jobs,
     defaults: DefaultLimits,
     warm_up_started: AtomicBool,
     stop: CancellationToken,
+    monitoring: Monitoring,
+    started: Instant,
 }
 
 impl Server {
@@ -69,8 +74,11 @@ impl Server {
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
             watchers: Watchers::default(),
+            jobs: Jobs::default(),
             warm_up_started: AtomicBool::new(false),
             stop: CancellationToken::new(),
+            monitoring: Monitoring::default(),
+            started: Instant::now(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -109,8 +117,22 @@ impl Server {
         self.inner.stop.clone()
     }
 
+    /// What the server counts for `/metrics`.
+    pub(crate) fn monitoring(&self) -> &Monitoring {
+        &self.inner.monitoring
+    }
+
+    /// How long it has been running.
+    pub(crate) fn age(&self) -> Duration {
+        self.inner.started.elapsed()
+    }
+
     pub(crate) fn stores(&self) -> &Stores {
         &self.inner.stores
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.inner.jobs
     }
 
     /// Starts watching the indexed roots of a store.

@@ -13,8 +13,8 @@ use isolith_engine::{
 use isolith_types::{Code, Failure, Hint};
 
 use crate::confine::Confinement;
-use crate::hints::for_agents;
 use crate::server::ServerOptions;
+use crate::tool::Surface;
 
 /// Concurrent reads per store.
 const READERS: usize = 2;
@@ -26,7 +26,7 @@ const PROJECT_STORE: &str = ".isolith";
 const TRUTH_FILE: &str = "truth.sqlite";
 
 /// Whose store it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StoreOwner {
     /// The project's, for code.
     Project,
@@ -110,8 +110,7 @@ impl Stores {
     /// `no_store` if nothing has been indexed here.
     pub(crate) fn code(&self) -> Result<Engine, Failure> {
         self.open_existing(StoreOwner::Project)?.ok_or_else(|| {
-            Failure::new(Code::NoStore, "no code is indexed yet")
-                .with_hint("call index_project first; it usually takes seconds")
+            Failure::new(Code::NoStore, "no code is indexed yet").with_hint(Hint::IndexProject)
         })
     }
 
@@ -121,9 +120,7 @@ impl Stores {
     /// `no_store` if nothing has been indexed or written here.
     pub(crate) fn graph(&self) -> Result<Engine, Failure> {
         self.open_existing(StoreOwner::Project)?.ok_or_else(|| {
-            Failure::new(Code::NoStore, "there is no graph yet").with_hint(
-                "call index_project for the code graph, or CREATE nodes with graph_query",
-            )
+            Failure::new(Code::NoStore, "there is no graph yet").with_hint(Hint::CreateGraph)
         })
     }
 
@@ -167,6 +164,12 @@ impl Stores {
     pub(crate) fn all(&self) -> Vec<(StoreOwner, Result<Engine, Failure>)> {
         let open = |owner: &StoreOwner| Some((*owner, self.open_existing(*owner).transpose()?));
         self.owners().iter().filter_map(open).collect()
+    }
+
+    /// The stores that are open, each once.
+    pub(crate) fn opened(&self) -> Vec<(StoreOwner, Engine)> {
+        let opened = |owner: &StoreOwner| Some((*owner, self.store(*owner).opened()?));
+        self.owners().iter().filter_map(opened).collect()
     }
 
     /// The locations of existing stores, usable or not.
@@ -251,13 +254,13 @@ impl Stores {
         self.allowed.iter().cloned().chain(around).collect()
     }
 
-    /// A note that another store may hold the same code.
-    pub(crate) fn notice(&self, engine: &Engine) -> Option<String> {
+    /// A note that another store may hold the same code, in the words of a surface.
+    pub(crate) fn notice(&self, engine: &Engine, surface: Surface) -> Option<String> {
         let store = engine.folder();
         let above = store_above(store).filter(|_| self.surroundings.given.is_none())?;
         let folder = store.parent().unwrap_or(store).display().to_string();
         let (used, above) = (store.display(), above.display());
-        let hint = for_agents(&Hint::MergeStore { folder });
+        let hint = surface.words()(&Hint::MergeStore { folder });
         Some(format!("searched {used}; {above} may hold the same code; {hint}"))
     }
 
@@ -375,7 +378,7 @@ impl Stores {
         }
         let no_project = || {
             Failure::new(Code::NoStore, "this server has no project")
-                .with_hint("ask the user to start it in a project's folder, or with --allow DIR")
+                .with_hint(Hint::StartInProject)
         };
         let folder = self.project_folder().ok_or_else(no_project)?;
         if !create && self.surroundings.given.is_none() && self.store_holder().is_none() {

@@ -3,14 +3,16 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use isolith_types::{Code, Failure, ShownFailure};
+use isolith_engine::Key;
+use isolith_types::{Code, Failure, Hint, ShownFailure};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::hints::for_agents;
+use crate::arguments::limit_within;
+use crate::hints::{for_agents, for_programs};
 use crate::progress::Progress;
 use crate::schema;
 use crate::server::Server;
@@ -62,6 +64,58 @@ pub(crate) trait ToolAnswer: Serialize + JsonSchema + Send {
 pub(crate) struct Call {
     pub(crate) server: Server,
     pub(crate) progress: Progress,
+    pub(crate) surface: Surface,
+    /// Makes a write take effect once, however often it is sent.
+    pub(crate) key: Option<Key>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// An agent, whose context is small.
+    Agent,
+    /// A program.
+    Program,
+}
+
+impl Surface {
+    /// How advice is worded.
+    pub(crate) fn words(self) -> fn(&Hint) -> String {
+        match self {
+            Self::Agent => for_agents,
+            Self::Program => for_programs,
+        }
+    }
+}
+
+/// The default number of results, and the maximum for each surface.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) default: u32,
+    pub(crate) agent: u32,
+    pub(crate) program: u32,
+}
+
+impl Limits {
+    /// Of searches and of most lists.
+    pub(crate) const RESULTS: Self = Self { default: 10, agent: 100, program: 1_000 };
+}
+
+impl Call {
+    /// The requested number of results, or the default; fails above the maximum.
+    pub(crate) fn limit(&self, requested: Option<u32>, limits: Limits) -> Result<u32, Failure> {
+        let max = match self.surface {
+            Surface::Agent => limits.agent,
+            Surface::Program => limits.program,
+        };
+        limit_within(requested, (limits.default, max))
+    }
+
+    /// A note for answers about code that another store may hold the same code.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let engine = self.server.stores().code().ok()?;
+        self.server.stores().notice(&engine, self.surface)
+    }
 }
 
 type ToolFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;

@@ -25,4 +25,4 @@ pub use language::Language;
 /// of every user again: a grammar, a rule, a fix. A change to the encoding of `FileGraph` also
 /// needs a new schema version of the store, because stored graphs are read before files are
 /// parsed again.
-pub const PARSER_VERSION: u32 = 2;
+pub const PARSER_VERSION: u32 = 3;

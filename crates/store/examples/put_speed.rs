@@ -92,7 +92,7 @@ fn remove(writer: &mut Writer, batches: &[Records]) -> Result<(), Box<dyn Error>
     let ids = batches.iter().flat_map(|records| records.ids.clone()).collect();
     let measured = Measure::start();
     let which = Which::Ids(ids);
-    apply(writer, DeleteRecords { collection: NAME.to_owned(), which })?;
+    apply(writer, DeleteRecords { collection: NAME.to_owned(), which, limit: None })?;
     measured.report("delete", rows);
     put(writer, batches, "add again", PutMode::Upsert)?;
     apply(writer, DeleteCollection { name: NAME.to_owned() })?;

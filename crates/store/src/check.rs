@@ -310,6 +310,14 @@ fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
         "SELECT 'record ' || quote(r.id) || ' (row ' || r.row || ') has no passage' \
          FROM collection c JOIN record r ON r.collection = c.id \
          LEFT JOIN passage p ON p.row = r.row WHERE c.kind = 'memory' AND p.row IS NULL LIMIT ?1",
+        "SELECT 'collection ' || quote(name) || ' has no database' FROM collection \
+         WHERE name GLOB '@[0-9]*/*' AND CAST(substr(name, 2, instr(name, '/') - 2) AS INTEGER) \
+         NOT IN (SELECT id FROM database) LIMIT ?1",
+        "SELECT 'collection ' || quote(name) || ' has no uuid' FROM collection \
+         WHERE name IS NOT NULL AND uuid IS NULL LIMIT ?1",
+        "SELECT 'collection ' || quote(name) || ' has unreadable metadata or settings' \
+         FROM collection WHERE name IS NOT NULL AND NOT (json_valid(settings) \
+         AND json_valid(coalesce(metadata, '{}'))) LIMIT ?1",
         "SELECT 'file ' || quote(f.path) || ' has no root' FROM file f \
          LEFT JOIN root o ON o.id = f.root WHERE o.id IS NULL LIMIT ?1",
     ] {

@@ -45,8 +45,8 @@ pub use migrations::schema_version;
 pub use open::{Truth, WriterOptions};
 pub use pragmas::Durability;
 pub use read::{
-    ChunkText, EachChunk, EachDocument, EachPassage, EachVector, PassageText, Reader, Scope,
-    Snapshot,
+    ChunkStart, ChunkText, EachChunk, EachDocument, EachFileText, EachPassage, EachVector,
+    FileText, PassageText, Reader, Scope, Snapshot,
 };
 pub use salvage::{Embedder, Extent, Loss, SalvageReport, SavedReport};
 pub use write::{Checkpoint, CheckpointResult, Writer};

@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::graph::{REBUILD_ENDS, sync_facts};
 use crate::schema::{
-    ADD_CODE, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS,
-    FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE, PARSE_AGAIN,
+    ADD_CODE, ADD_DATABASES, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS,
+    FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE, PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
@@ -34,6 +34,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, FIND_SECRETS),
     |db| run(db, KEEP_PARSER),
     |db| run(db, KEEP_WORKTREE),
+    // Does not change tables: earlier programs do not know segments of the kind `source`.
+    |_| Ok(()),
+    |db| run(db, ADD_DATABASES),
 ];
 
 /// The first version whose pages have checksums.

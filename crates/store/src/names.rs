@@ -15,7 +15,7 @@ pub fn is_segment(name: &str) -> bool {
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };
     let parts: Vec<&str> = stem.split('-').collect();
     match (parts.as_slice(), extension) {
-        ([collection, generation, "base" | "delta", chance], "vec" | "txt") => {
+        ([collection, generation, "base" | "delta", chance], "vec" | "txt" | "src") => {
             collection.strip_prefix('c').is_some_and(is_number)
                 && is_number(generation)
                 && is_hex(chance, 8)
@@ -103,7 +103,12 @@ mod tests {
         let table: [(Rule, &[&str], &[&str]); 7] = [
             (
                 is_segment,
-                &["c1-9-base-0123abcd.vec", "c12-10-delta-ffffffff.txt", "g-7-0000000f.adj"],
+                &[
+                    "c1-9-base-0123abcd.vec",
+                    "c12-10-delta-ffffffff.txt",
+                    "c2-1-base-00000000.src",
+                    "g-7-0000000f.adj",
+                ],
                 &[
                     "c1-9-base-0123abcd.vec.bak",
                     "c1-9-base-0123ABCD.vec",

@@ -119,6 +119,11 @@ pub(crate) fn for_readers(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "cache_size", -32_768)
 }
 
+/// Additional settings of readers that read everything once.
+pub(crate) fn for_scans(db: &Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "cache_size", -4_096)
+}
+
 pub(crate) fn set_durability(db: &Connection, durability: Durability) -> rusqlite::Result<()> {
     let level = match durability {
         Durability::Full => "FULL",

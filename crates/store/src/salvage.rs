@@ -1,5 +1,6 @@
 mod code;
 mod damaged;
+mod databases;
 mod facts;
 mod graph;
 mod graph_copy;

@@ -363,6 +363,49 @@ pub(crate) const KEEP_PARSER: &str = "
 ALTER TABLE file ADD COLUMN parser INTEGER NOT NULL DEFAULT 1;
 ";
 
+/// A random uuid, as SQL, for `concat!`.
+macro_rules! new_uuid {
+    () => {
+        "lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || \
+         substr(hex(randomblob(2)), 2) || '-a' || substr(hex(randomblob(2)), 2) || '-' || \
+         hex(randomblob(6)))"
+    };
+}
+
+pub(crate) use new_uuid;
+
+/// A random uuid, as SQL.
+pub(crate) const NEW_UUID: &str = new_uuid!();
+
+/// Version 14: tenants, databases, and what clients store with collections.
+pub(crate) const ADD_DATABASES: &str = concat!(
+    "
+CREATE TABLE tenant (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  resource_name TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO tenant VALUES (1, 'default_tenant', NULL, 0);
+CREATE TABLE database (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uuid TEXT NOT NULL UNIQUE,
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  UNIQUE (tenant, name)
+) STRICT;
+INSERT INTO database
+VALUES (1, '00000000-0000-0000-0000-000000000000', 1, 'default_database', 0);
+ALTER TABLE collection ADD COLUMN uuid TEXT;
+ALTER TABLE collection ADD COLUMN metadata TEXT;
+UPDATE collection SET uuid = ",
+    new_uuid!(),
+    ";
+CREATE UNIQUE INDEX collection_uuid ON collection (uuid);
+"
+);
+
 /// Version 12: the folder that git keeps for a root that is a linked worktree.
 pub(crate) const KEEP_WORKTREE: &str = "
 ALTER TABLE root ADD COLUMN worktree TEXT;

@@ -131,8 +131,18 @@ pub struct Chunk {
     pub signature: Option<String>,
     /// The start of the doc comment of its first definition.
     pub doc: Option<String>,
-    /// Its text, verbatim.
+    /// Its text, verbatim. When stored, it includes the blank space up to the next chunk, and the
+    /// first chunk of a file that before it, so that the texts of all chunks are the file's text.
     pub text: String,
+}
+
+/// The lines of a stored chunk: its text without the blank lines around it, and without the line
+/// end. The first line keeps its indentation.
+pub fn trim_blank_ends(text: &str) -> &str {
+    let end = text.trim_end().len();
+    let first = text.len() - text.trim_start().len();
+    let start = text[..first.min(end)].rfind('\n').map_or(0, |at| at + 1);
+    &text[start..end]
 }
 
 /// A file with its chunks, ready to be stored. Vectors are sent separately.
@@ -165,4 +175,23 @@ pub struct FileVersion {
     pub size: u64,
     /// The modification time, in nanoseconds since the Unix epoch.
     pub modified: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_around_a_chunk_are_trimmed() {
+        for (text, expected) in [
+            ("", ""),
+            (" \n\t\n", ""),
+            ("a", "a"),
+            ("  a\n\n  b \r\n\n", "  a\n\n  b"),
+            ("\n \n\ta\n", "\ta"),
+            ("\u{a0}\n x", " x"),
+        ] {
+            assert_eq!(trim_blank_ends(text), expected, "{text:?}");
+        }
+    }
 }

@@ -42,6 +42,8 @@ pub enum Filter {
     DocumentContains(String),
     /// Some part of the document matches this regular expression.
     DocumentMatches(String),
+    /// The record's id is one of these.
+    Id(Vec<String>),
 }
 
 /// A comparison operator.

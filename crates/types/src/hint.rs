@@ -18,6 +18,8 @@ pub enum Hint {
     },
     /// The vectors of the code index come from another model.
     ReembedIndex,
+    /// A regular expression for a search of code is invalid.
+    SearchExact,
     /// Another process is indexing the folder.
     WaitForIndexing,
     /// The folder has no index.
@@ -48,6 +50,13 @@ pub enum Hint {
     AllowFolder,
     /// The server may not read any of the indexed folders.
     AllowIndexedFolder,
+    /// A path is outside the folders that the server may read.
+    UseAllowedFolder {
+        /// Those folders, separated by commas; empty if there are none.
+        folders: String,
+    },
+    /// The server was started outside of any project.
+    StartInProject,
 
     /// There is no store in this folder.
     CreateStore,
@@ -115,8 +124,12 @@ pub enum Hint {
         /// The fact's id.
         id: String,
     },
+    /// There are no facts yet.
+    AddFact,
     /// A query tried to change a fact.
     UseFacts,
+    /// There is no graph yet.
+    CreateGraph,
 }
 
 impl Hint {
@@ -131,6 +144,9 @@ impl Hint {
                 return format!("`isolith index {}` resumes it", quoted(folder));
             }
             Self::ReembedIndex => "`isolith index --reembed` rebuilds it with the current model",
+            Self::SearchExact => {
+                "`--mode exact` searches for the text as it is; in a regex, `\\` before ( [ { . * + ? | ^ $ makes them ordinary"
+            }
             Self::WaitForIndexing => "try again later, or leave out --no-wait to wait for it",
             Self::ListIndexes => "`isolith status` shows what has one",
             Self::IndexRepository { folder } => {
@@ -159,6 +175,14 @@ impl Hint {
             Self::AllowFolder => "start the server with --allow DIR to add a folder",
             Self::AllowIndexedFolder => {
                 "`isolith status` lists the folders; --allow DIR adds one to the server, `isolith index --remove DIR` drops its index"
+            }
+            Self::UseAllowedFolder { folders } if !folders.is_empty() => {
+                return format!(
+                    "allowed: {folders}; start the server with --allow DIR to add a folder"
+                );
+            }
+            Self::UseAllowedFolder { .. } | Self::StartInProject => {
+                "start the server in a project's folder, or with --allow DIR"
             }
             Self::CreateStore => {
                 "`isolith index` creates one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder"
@@ -215,7 +239,11 @@ impl Hint {
                     "if it has ended, `isolith fact invalidate {id} --at WHEN` says so"
                 );
             }
+            Self::AddFact => "`isolith fact add` records one",
             Self::UseFacts => "use `isolith fact`; nodes and edges of your own can point to it",
+            Self::CreateGraph => {
+                "`isolith index` creates the code graph; `isolith graph query` can CREATE nodes of your own"
+            }
         };
         words.to_owned()
     }

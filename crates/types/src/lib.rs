@@ -7,6 +7,7 @@ mod code;
 mod code_graph;
 mod collection;
 mod counted;
+mod database;
 mod fact;
 mod failure;
 mod filter;
@@ -16,7 +17,7 @@ mod memory;
 mod metadata;
 mod moment;
 
-pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind};
+pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind, trim_blank_ends};
 pub use code_graph::{
     Certainty, CodeEdge, CodeNode, Definition, DefinitionKind, EdgeKind, FileGraph, Import,
     Imported, Manifest, Origin, Reference, ReferenceKind,
@@ -25,6 +26,10 @@ pub use collection::{
     Collection, CollectionKind, CollectionSpec, Hit, LONGEST_VECTOR, Metric, Record, Unknown,
 };
 pub use counted::counted;
+pub use database::{
+    CollectionInfo, DEFAULT_DATABASE, DEFAULT_TENANT, Database, DatabaseName, KeyType, Tenant,
+    by_uuid,
+};
 pub use fact::{
     AddedFact, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactDirection, FactQuery,
     FactStats, NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,

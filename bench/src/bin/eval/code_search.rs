@@ -281,7 +281,7 @@ impl fmt::Display for ScoreChange {
 type SwitchOff = fn(&mut CodeWeights);
 
 /// The signals, and how to disable each.
-const SIGNALS: [(&str, SwitchOff); 6] = [
+const SIGNALS: [(&str, SwitchOff); 7] = [
     ("removing the common direction", |weights| weights.common = 0.0),
     ("file-stem equality", |weights| weights.stem = 0.0),
     ("more than the best chunk per file", |weights| weights.chunks = 1),
@@ -301,10 +301,15 @@ const SIGNALS: [(&str, SwitchOff); 6] = [
         }
     }),
     ("penalties for old, copied, generated", |weights| {
-        for factor in
-            [&mut weights.compat, &mut weights.vendored, &mut weights.generated, &mut weights.entry]
-        {
+        for factor in [
+            &mut weights.compat,
+            &mut weights.superseded,
+            &mut weights.vendored,
+            &mut weights.generated,
+            &mut weights.entry,
+        ] {
             *factor = 1.0;
         }
     }),
+    ("collapsing variants for platforms", |weights| weights.variant = 1.0),
 ];

@@ -10,6 +10,7 @@ mod graph;
 mod issues;
 mod memory;
 mod score;
+mod weak;
 
 use std::path::PathBuf;
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::score::{DEPTH, mean};
+use crate::weak::{WeakSample, cross_validated_rates, weak_rates};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,6 +27,16 @@ pub(crate) struct Options {
     /// Also score these constants, as JSON; may be repeated
     #[arg(long = "try", value_name = "JSON")]
     tries: Vec<String>,
+    /// Show only how often an answer is weak: for the questions of each conversation, and for
+    /// those of the others
+    #[arg(long)]
+    weak: bool,
+    /// Also ask these questions, one per line, which are about nothing in any memory
+    #[arg(long, value_name = "FILE")]
+    off_topic: Option<PathBuf>,
+    /// Share of weak answers to own questions that cross-validation chooses thresholds for
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03)]
+    weak_share: f64,
 }
 
 /// A conversation or a set of notes, stored in a wing of its own.
@@ -64,6 +75,9 @@ type Score = (f64, f64);
 /// Number of drawers per call.
 const BATCH: usize = 200;
 
+/// One in this many questions about other conversations is asked.
+const OTHERS_STEP: usize = 9;
+
 pub(crate) fn run(options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -87,6 +101,11 @@ async fn evaluate(set: &Path, options: &Options) -> Result<()> {
         }
     }
     engine.settle().await;
+    if options.weak {
+        print_weak(&engine, &wings, options).await?;
+        engine.close().await;
+        return Ok(());
+    }
     let default: MemoryWeights = match &options.weights {
         Some(json) => serde_json::from_str(json).context("--weights")?,
         None => MemoryWeights::default(),
@@ -127,6 +146,40 @@ async fn ask(
         scores.push((recalled as f64 / question.evidence.len() as f64, reciprocal));
     }
     Ok(scores)
+}
+
+/// Prints how often an answer is weak, by mode.
+async fn print_weak(engine: &Engine, wings: &[Wing], options: &Options) -> Result<()> {
+    let off_topic = match &options.off_topic {
+        Some(file) => std::fs::read_to_string(file)?,
+        None => String::new(),
+    };
+    for mode in SearchMode::ALL {
+        let mut samples = Vec::new();
+        for (group, wing) in wings.iter().enumerate() {
+            let others = wings.iter().enumerate().filter(|(other, _)| *other != group);
+            let others = others.flat_map(|(at, other)| other.questions.iter().skip(at));
+            let others = others.step_by(OTHERS_STEP).map(|it| it.text.as_str());
+            let own = wing.questions.iter().map(|it| (true, it.text.as_str()));
+            let all = own.chain(others.chain(off_topic.lines()).map(|text| (false, text)));
+            for (at, (own, text)) in all.enumerate() {
+                let wing = wing.drawers.first().map(|drawer| drawer.wing.clone());
+                let filter = DrawerFilter { wing, ..DrawerFilter::default() };
+                let search = MemorySearch { mode, filter, ..MemorySearch::new(text, DEPTH as u32) };
+                let found = engine.search_memory(&search).await?;
+                let (strength, weak) = (found.fit.strength(mode), found.weak);
+                let group = if wings.len() > 1 { group } else { at };
+                samples.push(WeakSample { group, own, strength, weak });
+            }
+        }
+        let (now, chosen) =
+            (weak_rates(&samples), cross_validated_rates(&samples, options.weak_share));
+        println!(
+            "  {mode:<8} weak: own {:.3}, other {:.3}; thresholds of other halves: {:.3}, {:.3}",
+            now.own, now.other, chosen.own, chosen.other
+        );
+    }
+    Ok(())
 }
 
 /// Other sets of constants to score, by name.

@@ -10,6 +10,7 @@ use isolith_types::{Failure, Hint};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::matches::{self, MatchPlan};
 use super::show;
 use crate::output::Output;
 use crate::session::Session;
@@ -31,6 +32,8 @@ pub(crate) struct SearchPlan {
 pub(crate) enum SearchInput {
     /// Code that matches a text.
     Text { text: String, mode: SearchMode },
+    /// Code in which a pattern matches.
+    Matches(MatchPlan),
     /// Code that is similar to other code.
     Like { file: PathBuf, line: Option<u32> },
 }
@@ -55,18 +58,16 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let here = Some(plan.here.clone());
     let mut session = Session::open(store, EngineOptions { here, ..EngineOptions::default() })?;
-    let found = session.run(async |engine| {
-        let (filter, limit) = (plan.filter.clone(), plan.limit);
-        match &plan.asked {
-            SearchInput::Text { text, mode } => {
-                let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
-                engine.search_code(&search).await
-            }
-            SearchInput::Like { file, line } => {
-                engine.similar_code(file, *line, filter, limit).await
-            }
+    let (filter, limit) = (plan.filter.clone(), plan.limit);
+    let found = match &plan.asked {
+        SearchInput::Matches(asked) => return matches::run(session, store, asked, plan, output),
+        SearchInput::Text { text, mode } => {
+            let search = CodeSearch { filter, mode: *mode, ..CodeSearch::new(text, limit) };
+            session.run(async |engine| engine.search_code(&search).await)
         }
-    });
+        SearchInput::Like { file, line } => session
+            .run(async |engine| engine.similar_code(file, *line, filter.clone(), limit).await),
+    };
     session.close();
     let mut found = found?;
     if let Some(around) = plan.context {
@@ -79,10 +80,10 @@ pub(crate) fn run(
     if found.weak && !found.hits.is_empty() {
         output.note("nothing fits well; these are the closest matches");
     }
-    let notice = plan.store_above.as_ref().map(|above| notice(store, above, output));
-    if let Some(notice) = &notice {
-        output.note(notice);
+    if let Some(missing) = found.missing_text() {
+        output.note(&format!("{missing}; without quotes, words are optional"));
     }
+    let notice = plan.notice(store, output);
     let shown = Shown { found: &found, store, notice };
     print(&shown, plan, output)?;
     Ok(ExitCode::SUCCESS)
@@ -93,8 +94,15 @@ impl SearchPlan {
     fn words(&self) -> &str {
         match &self.asked {
             SearchInput::Text { text, .. } => text,
-            SearchInput::Like { .. } => "",
+            SearchInput::Matches(_) | SearchInput::Like { .. } => "",
         }
+    }
+
+    /// Shows and returns a notice if another store may hold the same code.
+    pub(super) fn notice(&self, store: &StorePlace, output: &Output) -> Option<String> {
+        let notice = notice(store, self.store_above.as_deref()?, output);
+        output.note(&notice);
+        Some(notice)
     }
 }
 
@@ -115,11 +123,12 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn document(&self, hits: &impl Serialize, output: &Output) -> Value {
-        let CodeHits { degraded, weak, took, .. } = self.found;
+        let CodeHits { degraded, weak, missing, took, .. } = self.found;
         json!({
             "hits": hits,
             "degraded": degraded.as_ref().map(|it| output.degraded(it)),
             "weak": weak,
+            "missing": missing,
             "took_ms": (took.as_secs_f64() * 1e5).round() / 1e2,
             "store": self.store.path(),
             "notice": self.notice,
@@ -138,7 +147,8 @@ fn print(shown: &Shown<'_>, plan: &SearchPlan, output: &Output) -> Result<(), Fa
                     files.push(hit);
                 }
             }
-            let text: String = files.iter().map(|hit| show::path(hit) + "\n").collect();
+            let text: String =
+                files.iter().map(|hit| show::path(&hit.root, &hit.path) + "\n").collect();
             let files: Vec<_> = files
                 .iter()
                 .map(|hit| json!({ "root": hit.root, "path": hit.path, "score": hit.score }))

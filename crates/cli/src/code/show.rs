@@ -58,7 +58,8 @@ fn also(text: &mut String, hit: &CodeHit, paint: &Paint) {
 }
 
 fn head(text: &mut String, hit: &CodeHit, paint: &Paint) {
-    let place = format!("{}:{}", path(hit), hit.symbol_line.unwrap_or(hit.start_line));
+    let place =
+        format!("{}:{}", path(&hit.root, &hit.path), hit.symbol_line.unwrap_or(hit.start_line));
     text.push_str(&paint.strong(&one_line(&place)));
     if let Some(symbol) = &hit.symbol {
         let name = match &hit.parent {
@@ -89,8 +90,8 @@ fn snippet(text: &mut String, hit: &CodeHit, words: &[String], gutter: usize, pa
 }
 
 /// The path of a hit, relative to the working folder if it lies in it.
-pub(super) fn path(hit: &CodeHit) -> String {
-    let full = Path::new(&hit.root).join(&hit.path);
+pub(super) fn path(root: &str, path: &str) -> String {
+    let full = Path::new(root).join(path);
     let here = std::env::current_dir().ok();
     let near = here.as_ref().and_then(|here| full.strip_prefix(here).ok());
     near.unwrap_or(&full).display().to_string()

@@ -9,10 +9,13 @@ use isolith_engine::{CodeFilter, IndexOptions, SearchMode, StorePlace};
 use isolith_types::{ChunkKind, Code, Failure, Moment};
 
 use super::settings::{Context, working_folder};
-use crate::code::{IndexCommand, Listing, SearchInput, SearchPlan, WatchPlan};
+use crate::code::{IndexCommand, Listing, MatchPlan, SearchInput, SearchPlan, WatchPlan};
 
 /// Results of a search by default.
 pub(super) const DEFAULT_RESULTS: u32 = 10;
+
+/// Maximum number of results of a ranked search.
+const MAX_RANKED: u32 = 1_000;
 
 #[derive(Args)]
 pub(super) struct TypedIndex {
@@ -59,12 +62,18 @@ pub(super) struct TypedIndex {
 
 #[derive(Args)]
 pub(super) struct TypedSearch {
-    /// A question, keywords or a name [default: the name given with --symbol]
+    /// A question, keywords or a name; with --mode exact a text, with --mode regex a pattern
+    /// [default: the name given with --symbol]
+    ///
+    /// In a ranked search, text in double quotes must occur: '"retry budget" scheduler'.
     #[arg(required_unless_present = "symbol", num_args = 1.., value_name = "QUERY")]
     query: Vec<String>,
-    /// How to rank results
-    #[arg(long, value_enum, default_value_t = TypedMode::Hybrid)]
-    mode: TypedMode,
+    /// How to search: ranked, or for every match in order of path and line
+    #[arg(long, value_enum, default_value_t = TypedCodeMode::Hybrid)]
+    mode: TypedCodeMode,
+    /// Ignore case in exact and regex searches; ranked searches always do
+    #[arg(long, short)]
+    ignore_case: bool,
     #[command(flatten)]
     filter: TypedCodeFilter,
     #[command(flatten)]
@@ -135,10 +144,12 @@ pub(super) struct TypedCodeFilter {
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 struct TypedListing {
-    /// Maximum number of results [default: limits.results, or 10]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// Maximum number of results, up to 1000; 100000 for exact and regex searches [default:
+    /// limits.results, or 10]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     limit: Option<u32>,
-    /// Lines of context around the best line [default: 2; with --json the whole chunk]
+    /// Lines of context around the best line, or around a match [default: 2; with --json the
+    /// whole chunk; for exact and regex searches 0]
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
     /// Print only paths
@@ -157,6 +168,21 @@ pub(super) enum TypedMode {
     Keyword,
     /// Meaning only
     Vector,
+}
+
+/// The modes of code search.
+#[derive(Clone, Copy, ValueEnum)]
+enum TypedCodeMode {
+    /// Keywords and meaning together
+    Hybrid,
+    /// Keywords only
+    Keyword,
+    /// Meaning only
+    Vector,
+    /// Every line that contains the text as it is
+    Exact,
+    /// Every line that matches a regular expression
+    Regex,
 }
 
 impl From<TypedMode> for SearchMode {
@@ -216,8 +242,21 @@ impl TypedSearch {
             return Err(Failure::new(Code::BadInput, "the query is empty")
                 .with_hint("for example: isolith search \"where are retries handled\""));
         }
-        let mode = self.mode.into();
-        self.listing.plan(SearchInput::Text { text, mode }, self.filter, context)
+        let ignore_case = self.ignore_case;
+        let asked = match self.mode {
+            TypedCodeMode::Hybrid => SearchInput::Text { text, mode: SearchMode::Hybrid },
+            TypedCodeMode::Keyword => SearchInput::Text { text, mode: SearchMode::Keyword },
+            TypedCodeMode::Vector => SearchInput::Text { text, mode: SearchMode::Vector },
+            TypedCodeMode::Exact => {
+                SearchInput::Matches(MatchPlan { pattern: text, regex: false, ignore_case })
+            }
+            TypedCodeMode::Regex => {
+                // The name given with --symbol is no pattern.
+                let regex = !self.query.is_empty();
+                SearchInput::Matches(MatchPlan { pattern: text, regex, ignore_case })
+            }
+        };
+        self.listing.plan(asked, self.filter, context)
     }
 }
 
@@ -283,6 +322,11 @@ impl TypedListing {
             _ => Listing::Hits,
         };
         let limit = context.results(self.limit, DEFAULT_RESULTS)?;
+        if limit > MAX_RANKED && !matches!(asked, SearchInput::Matches(_)) {
+            let message = format!("--limit {limit} is too high for a ranked search");
+            let hint = format!("at most {MAX_RANKED}; exact and regex searches take more");
+            return Err(Failure::new(Code::Usage, message).with_hint(hint));
+        }
         let (context, here) = (self.context, working_folder()?);
         Ok(SearchPlan { asked, filter, limit, context, listing, here, store_above: None })
     }

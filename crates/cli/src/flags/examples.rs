@@ -33,6 +33,9 @@ Examples:
   isolith search \"where are retries handled\"
   isolith search RetryPolicy --lang rust --path 'src/**' -n 5
   isolith search \"parse header\" --no-tests --json
+  isolith search --mode exact 'self.lock()' -n 50
+  isolith search --mode regex 'fn \\w+_lock\\(' -C 2
+  isolith search --mode regex -i 'todo|fixme' --files-only
 
 Exit codes: 0 even if nothing was found, 4 if nothing is indexed.";
 
@@ -289,7 +292,11 @@ Exit codes: 2 if it cannot ask and --yes is missing, 74 if the store is damaged.
 pub(super) const STATUS: &str = "\
 Examples:
   isolith status
-  isolith status --user --json";
+  isolith status --user --json
+  0 * * * *  isolith status --user --check    # in a crontab: cron mails what it prints
+
+Exit codes of --check: 74 if the store is damaged, 75 if something is wrong that may pass (a process
+does not answer, a breaker is open, a lock is held), 1 for anything else.";
 
 pub(super) const MCP: &str = "\
 Examples:

@@ -111,11 +111,11 @@ fn meaning(
             let store = store(context, &typed.place)?;
             Command::Doctor(store, doctor(typed)?)
         }
-        TypedCommand::Status { place } => Command::Status(store(context, &place)?),
+        TypedCommand::Status { check, place } => Command::Status(store(context, &place)?, check),
         TypedCommand::Mcp(typed) => Command::Mcp(typed.plan(context)?),
         TypedCommand::Serve(typed) => {
             let (plan, http) = typed.plan(context)?;
-            Command::Serve(plan, http)
+            Command::Serve(plan, Box::new(http))
         }
         TypedCommand::Config(TypedConfig::Show) => {
             Command::Config(ConfigCommand::Show(context.here()?.clone()))

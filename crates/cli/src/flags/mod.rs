@@ -64,10 +64,11 @@ pub(crate) enum Command {
     Import(StorePlace, ImportPlan),
     Adopt(StorePlace, bool),
     Doctor(StorePlace, DoctorCommand),
-    Status(StorePlace),
+    /// With whether to check only.
+    Status(StorePlace, bool),
     Mcp(ServePlan),
     Setup(SetupPlan),
-    Serve(ServePlan, HttpPlan),
+    Serve(ServePlan, Box<HttpPlan>),
     Config(ConfigCommand),
     Drill(DrillPlan),
     Completions(Shell),
@@ -91,7 +92,7 @@ impl Command {
             | Self::Import(..)
             | Self::Adopt(..)
             | Self::Doctor(..)
-            | Self::Status(_)
+            | Self::Status(..)
             | Self::Setup(_)
             | Self::Config(_)
             | Self::Drill(_)

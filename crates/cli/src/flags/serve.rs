@@ -3,12 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use isolith_config::Key;
-use isolith_engine::{Secret, StorePlace, StoreScope, find_store};
-use isolith_serve::{DefaultLimits, HttpOptions, Listen, ServerOptions, Token};
+use isolith_config::{Key, Settings, parse_disk_size};
+use isolith_engine::{MIN_DISK_FREE, Secret, StorePlace, StoreScope, find_store};
+use isolith_serve::{
+    AlertLimits, AlertOptions, DefaultLimits, HttpOptions, Listen, ServerOptions, Token,
+};
 use isolith_types::{Code, Failure, Hint};
 
 use super::settings::{Context, limit_of, unusable, variable};
@@ -19,8 +22,15 @@ const CONNECTIONS: usize = 2048;
 /// Where a server listens by default.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
+/// Where it listens by default for clients of Chroma, which is where they look for a server.
+const CHROMA_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
+
 /// How long one call may take by default, in seconds.
 const DEFAULT_TIMEOUT: u64 = 30;
+
+/// The percentage of failed jobs that is normal, and the minutes over which it is counted.
+const DEFAULT_FAILURE_PERCENT: u64 = 5;
+const DEFAULT_ALERT_MINUTES: u64 = 5;
 
 /// How to run a server.
 pub(crate) struct ServePlan {
@@ -33,6 +43,9 @@ pub(crate) struct ServePlan {
 pub(crate) struct HttpPlan {
     pub(crate) options: HttpOptions,
     pub(crate) token: TokenSource,
+    pub(crate) alerts: AlertOptions,
+    /// Whether to show how clients of Chroma connect.
+    pub(crate) chroma: bool,
 }
 
 /// Where the token comes from.
@@ -60,7 +73,7 @@ pub(super) struct TypedMcp {
 #[derive(Args)]
 pub(super) struct TypedServe {
     /// Address to listen on: ADDRESS:PORT or unix:PATH [default: server.listen, or
-    /// 127.0.0.1:7411]
+    /// 127.0.0.1:7411, with --chroma 127.0.0.1:8000]
     ///
     /// Port 0 takes a free port. A Unix socket can only be used by you, and needs no token.
     #[arg(long, help_heading = "Server", value_name = "ADDRESS")]
@@ -80,6 +93,16 @@ pub(super) struct TypedServe {
     /// Host name that clients may use for the server; may be repeated
     #[arg(long = "host", help_heading = "Server", value_name = "NAME")]
     hosts: Vec<String>,
+    /// Listen on port 8000 by default, and show how clients of Chroma connect
+    ///
+    /// Chroma's API is served at /api/v2 with and without this flag.
+    #[arg(long, help_heading = "Server")]
+    chroma: bool,
+    /// Let clients of Chroma's API delete all collections, databases and tenants at once
+    ///
+    /// The code index, memory, facts and the graph stay.
+    #[arg(long, help_heading = "Server")]
+    allow_reset: bool,
     /// Keep no sessions: every request is independent
     #[arg(long, help_heading = "Server")]
     stateless: bool,
@@ -87,7 +110,76 @@ pub(super) struct TypedServe {
     #[arg(long, hide = true)]
     conformance: bool,
     #[command(flatten)]
+    alerts: TypedAlerts,
+    #[command(flatten)]
     common: TypedMcp,
+}
+
+/// Alerts for whoever looks after the server.
+#[derive(Args)]
+struct TypedAlerts {
+    /// Program to start when something is wrong, with its arguments [default:
+    /// server.alert_command]
+    ///
+    /// No shell reads the line; quotes keep words together. The alert is JSON on standard input and
+    /// in environment variables (ISOLITH_ALERT_CAUSE, ISOLITH_ALERT_MESSAGE, ...). At most once per
+    /// cause and hour.
+    #[arg(long, help_heading = "Alerts", value_name = "COMMAND")]
+    alert_command: Option<String>,
+    /// URL to post the alert to as JSON, http:// only [default: server.alert_webhook]
+    #[arg(long, help_heading = "Alerts", value_name = "URL")]
+    alert_webhook: Option<String>,
+    /// Alert when more than this percentage of jobs fails [default: server.alert_failure_rate, or
+    /// 5]
+    #[arg(long, help_heading = "Alerts", value_name = "PERCENT",
+          value_parser = clap::value_parser!(u64).range(1..=100))]
+    alert_failure_rate: Option<u64>,
+    /// Minutes over which failed jobs are counted [default: server.alert_minutes, or 5]
+    #[arg(long, help_heading = "Alerts", value_name = "MINUTES",
+          value_parser = clap::value_parser!(u64).range(1..=1_440))]
+    alert_minutes: Option<u64>,
+    /// Alert when the disk of a store has less free space than this, such as 10G [default:
+    /// server.alert_disk_free, or 1G]
+    #[arg(long, help_heading = "Alerts", value_name = "SIZE", value_parser = parse_disk_size)]
+    alert_disk_free: Option<u64>,
+}
+
+impl TypedAlerts {
+    fn plan(self, users: &Settings) -> Result<AlertOptions, Failure> {
+        Ok(AlertOptions {
+            command: hook(self.alert_command, users, Key::ServerAlertCommand)?,
+            webhook: hook(self.alert_webhook, users, Key::ServerAlertWebhook)?,
+            limits: AlertLimits {
+                failure_percent: self
+                    .alert_failure_rate
+                    .or(users.number(Key::ServerAlertFailureRate))
+                    .unwrap_or(DEFAULT_FAILURE_PERCENT),
+                window: Duration::from_secs(
+                    60 * self
+                        .alert_minutes
+                        .or(users.number(Key::ServerAlertMinutes))
+                        .unwrap_or(DEFAULT_ALERT_MINUTES),
+                ),
+                disk_free: self
+                    .alert_disk_free
+                    .or(users.number(Key::ServerAlertDiskFree))
+                    .unwrap_or(MIN_DISK_FREE),
+            },
+        })
+    }
+}
+
+/// Whom to tell: from the flag, else the setting.
+fn hook<T: FromStr<Err = Failure>>(
+    flag: Option<String>,
+    users: &Settings,
+    key: Key,
+) -> Result<Option<T>, Failure> {
+    if let Some(text) = flag {
+        return text.parse().map(Some);
+    }
+    let set = users.text(key).map(str::parse).transpose();
+    set.map_err(|error: Failure| unusable(users, key, &error.message))
 }
 
 impl TypedMcp {
@@ -127,6 +219,7 @@ impl TypedServe {
             (None, Some(text)) => text
                 .parse()
                 .map_err(|error: Failure| unusable(&users, Key::ServerListen, &error.message))?,
+            (None, None) if self.chroma => Listen::Tcp(CHROMA_ADDRESS),
             (None, None) => Listen::Tcp(DEFAULT_ADDRESS),
         };
         let (source, token) = self.token(context, &listen)?;
@@ -136,9 +229,12 @@ impl TypedServe {
             hosts: self.hosts.into_iter().chain(users.list(Key::ServerHosts)).collect(),
             stateless: self.stateless,
             conformance: self.conformance,
+            allow_reset: self.allow_reset,
             connections: CONNECTIONS,
         };
-        Ok((self.common.plan(context)?, HttpPlan { options, token: source }))
+        let alerts = self.alerts.plan(&users)?;
+        let chroma = self.chroma;
+        Ok((self.common.plan(context)?, HttpPlan { options, token: source, alerts, chroma }))
     }
 
     /// A token that was given is required everywhere. Otherwise a Unix socket needs none.

@@ -58,8 +58,9 @@ pub(super) enum TypedCommand {
     Index(TypedIndex),
     /// Search code by question, keywords or name
     ///
-    /// Ranks by keywords and by meaning together. Searches the existing index: run
-    /// `isolith index` first.
+    /// Ranks by keywords and by meaning together, or finds every match of a text (--mode exact) or
+    /// a regular expression (--mode regex). Searches the existing index: run `isolith index`
+    /// first.
     #[command(after_long_help = examples::SEARCH)]
     Search(TypedSearch),
     /// Find code similar to the code at a line of a file
@@ -150,6 +151,11 @@ pub(super) enum TypedCommand {
     /// Show a store, its collections and its running workers
     #[command(after_long_help = examples::STATUS)]
     Status {
+        /// Print only what is wrong, and exit with a code that says so
+        ///
+        /// For cron and scripts: prints nothing and exits with 0 if all is well.
+        #[arg(long)]
+        check: bool,
         #[command(flatten)]
         place: TypedPlace,
     },
@@ -167,7 +173,7 @@ pub(super) enum TypedCommand {
     /// again changes nothing, --undo removes the entry.
     #[command(after_long_help = examples::SETUP)]
     Setup(TypedSetup),
-    /// Run an MCP server over HTTP, at /mcp
+    /// Run a server over HTTP: MCP at /mcp, the API at /v1
     ///
     /// Clients must send a token, which is generated at the first start and shown on the
     /// terminal. Only this machine can connect unless --listen says otherwise. /health needs

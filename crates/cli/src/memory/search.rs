@@ -20,9 +20,12 @@ pub(super) fn print(
     lines: bool,
     output: &Output,
 ) -> Result<(), Failure> {
-    let MemoryHits { hits, degraded, took } = found;
+    let MemoryHits { hits, weak, degraded, took, .. } = found;
     if let Some(degraded) = &degraded {
         output.note(&format!("results may be incomplete: {degraded}"));
+    }
+    if weak && !hits.is_empty() {
+        output.note("nothing fits well; these are the closest matches");
     }
     let text = hits_for_people(&hits, question, &output.paint());
     let hits: Vec<Value> = hits.into_iter().map(document).collect();
@@ -30,7 +33,7 @@ pub(super) fn print(
         return output.lines(&hits);
     }
     let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
-    let document = json!({ "hits": hits, "degraded": degraded, "took_ms": took_ms });
+    let document = json!({ "hits": hits, "degraded": degraded, "weak": weak, "took_ms": took_ms });
     output.result(&document, &text)
 }
 

@@ -1,6 +1,6 @@
 //! Recovers acknowledged commits from a damaged log.
 
-use isolith_roles::{ProbeJob, ProbeReply};
+use isolith_roles::RecoverLog;
 use isolith_store::{LogRecovery, MissingCommits};
 use isolith_types::{Code, Failure, counted};
 
@@ -19,9 +19,8 @@ pub(super) enum AfterLog {
 impl Doctor {
     /// Rebuilds the database from the old one and its log, and reports what is lost.
     pub(super) async fn recover_log(&self, done: &mut Vec<String>) -> Result<AfterLog, Failure> {
-        let recovery = match self.probe(ProbeJob::RecoverLog, self.salvage_deadline()).await {
-            Ok(ProbeReply::Recovered(recovery)) => recovery,
-            Ok(_) => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
+        let recovery = match self.probe(RecoverLog, self.salvage_deadline()).await {
+            Ok(recovery) => recovery,
             // The database file itself may also be damaged.
             Err(failure) if failure.code == Code::Corrupt => return Ok(AfterLog::Salvage),
             Err(failure) => return Err(failure),

@@ -15,7 +15,8 @@ use isolate::{
     PoolSettings, RetryPolicy, Supervised,
 };
 use isolith_roles::{
-    Check, Finding, Health, Probe, ProbeJob, ProbeReply, Repair, StoreSettings, bytes_below, locks,
+    Check, EnforceLimits, Finding, Health, Operation, Probe, Repair, RunCheck, StoreSettings,
+    bytes_below, locks,
 };
 use isolith_store::{Durability, StoreFolder, write_lock_holder};
 use isolith_types::{Code, Failure, counted};
@@ -173,12 +174,9 @@ impl Doctor {
     }
 
     async fn check(&self, check: Check, deadline: Duration) -> Finding {
-        let job = ProbeJob::Check { check, full: self.options.full };
-        match self.probe(job, deadline).await {
-            Ok(ProbeReply::Checked(finding)) => finding,
-            Ok(_) => Finding::new(Health::Failed, "unexpected reply from the probe"),
-            Err(failure) => Finding::new(Health::Failed, failure.message),
-        }
+        let check = RunCheck { check, full: self.options.full };
+        let finding = self.probe(check, deadline).await;
+        finding.unwrap_or_else(|failure| Finding::new(Health::Failed, failure.message))
     }
 
     fn examined(&self, name: &'static str, finding: Finding, started: Instant) -> CheckOutcome {
@@ -189,11 +187,15 @@ impl Doctor {
         CheckOutcome { report, repairs }
     }
 
-    async fn probe(&self, job: ProbeJob, deadline: Duration) -> Result<ProbeReply, Failure> {
+    async fn probe<O: Operation<Probe>>(
+        &self,
+        operation: O,
+        deadline: Duration,
+    ) -> Result<O::Reply, Failure> {
         let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
-        let answer = self.probes.call(&job, options).await;
+        let answer = self.probes.call(&operation.into(), options).await;
         let Answer { reply, .. } = answer.map_err(|error| explain(&error, deadline))?;
-        reply
+        O::reply_from(reply)
     }
 
     fn deadline(&self, check: Check, bytes: u64) -> Duration {
@@ -210,11 +212,8 @@ impl Doctor {
         if self.engine.is_none() {
             return Vec::new();
         }
-        let mut done = match self.probe(ProbeJob::EnforceLimits, MIN_DEADLINE).await {
-            Ok(ProbeReply::Repaired(done)) => done,
-            // The check of expired data will report it.
-            _ => Vec::new(),
-        };
+        // If it fails, the check of expired data will report it.
+        let mut done = self.probe(EnforceLimits, MIN_DEADLINE).await.unwrap_or_default();
         let (_, removed) = self.check_fronts().await;
         if removed > 0 {
             let sockets = counted(removed, "unused socket");

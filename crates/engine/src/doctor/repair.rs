@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use isolate::Role;
 use isolith_protocol::{Damage, ForgetPoison, Recount, Searched, SegmentsOf, Tidy};
-use isolith_roles::{CollectionRebuild, ProbeJob, ProbeReply, Repair, StoreReader};
+use isolith_roles::{CollectionRebuild, RemoveLeftovers, Repair, Salvage, StoreReader};
 use isolith_store::{Loss, SalvageReport};
 use isolith_types::{Code, Failure, counted};
 
@@ -96,7 +96,8 @@ impl Doctor {
             first = first.and(self.rebuild_all(done).await);
         }
         if plan.leftovers {
-            first = first.and(self.mend(ProbeJob::RemoveLeftovers, done).await);
+            let removed = self.probe(RemoveLeftovers, MIN_DEADLINE).await;
+            first = first.and(removed.map(|removed| done.extend(removed)));
         }
         if plan.recount && !plan.salvage {
             first = first.and(self.recount(done).await);
@@ -128,21 +129,12 @@ impl Doctor {
         Ok(())
     }
 
-    async fn mend(&self, job: ProbeJob, done: &mut Vec<String>) -> Result<(), Failure> {
-        match self.probe(job, MIN_DEADLINE).await? {
-            ProbeReply::Repaired(mended) => done.extend(mended),
-            _ => return Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
-        }
-        Ok(())
-    }
-
     async fn salvage(&self, done: &mut Vec<String>) -> Result<Vec<Loss>, Failure> {
-        match self.probe(ProbeJob::Salvage, self.salvage_deadline()).await {
-            Ok(ProbeReply::Salvaged(report)) => {
+        match self.probe(Salvage, self.salvage_deadline()).await {
+            Ok(report) => {
                 done.extend(describe(&report));
                 Ok(report.lost)
             }
-            Ok(_) => Err(Failure::new(Code::Failed, "unexpected reply from the probe")),
             Err(failure) if failure.code == Code::Corrupt => {
                 let message = format!("no data can be recovered: {}", failure.message);
                 Err(Failure::new(Code::Corrupt, message).with_hint(

@@ -156,8 +156,19 @@ impl Engine {
         options: &IndexOptions,
         watcher: IndexWatcher,
     ) -> Result<IndexReport, Failure> {
-        self.load_quarantine().await;
         let started = Instant::now();
+        let report = self.index_root(options, watcher, started).await;
+        self.inner.activity.index(report.as_ref(), started.elapsed());
+        report
+    }
+
+    async fn index_root(
+        &self,
+        options: &IndexOptions,
+        watcher: IndexWatcher,
+        started: Instant,
+    ) -> Result<IndexReport, Failure> {
+        self.load_quarantine().await;
         let memory = PeakMemory::watch(self);
         let place = self.place_to_index(options).await?;
         let folder = place.open(self)?;
@@ -302,23 +313,25 @@ impl Engine {
     }
 
     /// Resolves references, now that all files are stored.
-    async fn link(&self, root: u64, watcher: &IndexWatcher) -> Result<(), Failure> {
-        while self.write(LinkFiles { root }, None).await?.done.reply.more {
-            watcher(IndexProgress { stage: IndexStage::Linking, done: 0, total: 0 });
+    async fn link(&self, root: u64, place: &RootLocation) -> Result<(), Failure> {
+        while self.write(LinkFiles { root }, None).await?.done.reply.more {}
+        if place.under().is_empty() {
+            self.write(FinishIndex { root }, None).await?;
         }
         Ok(())
     }
 
-    async fn finish(
-        &self,
-        Run { root, place, options, watcher, .. }: Run<'_>,
-        report: &mut IndexReport,
-    ) -> Result<(), Failure> {
-        self.link(root, watcher).await?;
-        if place.under().is_empty() {
-            self.write(FinishIndex { root }, None).await?;
-        }
+    async fn finish(&self, run: Run<'_>, report: &mut IndexReport) -> Result<(), Failure> {
         self.drop_removed_worktrees(report).await?;
+        (run.watcher)(IndexProgress { stage: IndexStage::Linking, done: 0, total: 0 });
+        // Segments of chunks do not depend on edges, which another process writes.
+        let (linked, folded) =
+            tokio::join!(self.link(run.root, run.place), self.fold_at_the_end(run));
+        linked.and(folded)
+    }
+
+    async fn fold_at_the_end(&self, run: Run<'_>) -> Result<(), Failure> {
+        let Run { options, watcher, .. } = run;
         watcher(IndexProgress { stage: IndexStage::Folding, done: 0, total: 0 });
         let watcher = Arc::clone(watcher);
         let on_progress = move |progress: Progress| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolate::{PoolSnapshot, WorkerSnapshot};
+use isolate::{BreakerState, PoolSnapshot, WorkerSnapshot};
 use serde::{Deserialize, Serialize};
 
 use super::recent::RecentJobs;
@@ -36,7 +36,28 @@ pub struct WorkerStatus {
     pub worker: WorkerSnapshot,
 }
 
+/// The breaker of a pool that refuses jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BreakerStatus {
+    /// The pool's role.
+    pub role: String,
+    /// Open or half-open.
+    pub state: BreakerState,
+}
+
 impl FrontSnapshot {
+    /// The breakers that are not closed, each role once.
+    pub fn breakers(&self) -> Vec<BreakerStatus> {
+        let tripped = self.pools.iter().filter(|pool| pool.breaker != BreakerState::Closed);
+        let mut breakers: Vec<BreakerStatus> = tripped
+            .map(|pool| BreakerStatus { role: pool.role.clone(), state: pool.breaker })
+            .collect();
+        // Open ones first.
+        breakers.sort_by_key(|it| (it.role.clone(), it.state != BreakerState::Open));
+        breakers.dedup_by(|later, first| later.role == first.role);
+        breakers
+    }
+
     pub(super) fn into_workers(self) -> Vec<WorkerStatus> {
         let front = self.pid;
         let of_pool = |pool: PoolSnapshot| {

@@ -13,6 +13,15 @@ const KEPT_OUTCOMES: usize = 100;
 /// Maximum number of failures among the last hundred jobs without a warning: 5 %.
 const MAX_FAILURES: u64 = 5;
 
+/// The outcome of jobs that a stopping front refuses.
+const DRAINING: &str = "draining";
+
+/// Whether an outcome of [`Counter::Jobs`] is a failure. That a caller cancelled a job, or that a
+/// front is stopping, is none.
+pub fn is_job_failure(outcome: &str) -> bool {
+    !["answered", "cancelled", DRAINING].contains(&outcome)
+}
+
 /// A tally that also keeps the last outcomes.
 pub(crate) struct Recent {
     tally: Arc<Tally>,
@@ -67,8 +76,7 @@ impl Recent {
 impl Metrics for Recent {
     fn add(&self, counter: Counter, role: &'static str, label: &'static str, by: u64) {
         self.tally.add(counter, role, label, by);
-        // A stopping front refuses jobs; that is not a failure.
-        if counter != Counter::Jobs || label == "draining" {
+        if counter != Counter::Jobs || label == DRAINING {
             return;
         }
         let mut failed = self.failed();
@@ -76,7 +84,7 @@ impl Metrics for Recent {
             if failed.len() == KEPT_OUTCOMES {
                 failed.pop_front();
             }
-            failed.push_back(label != "answered");
+            failed.push_back(is_job_failure(label));
         }
     }
 
@@ -99,6 +107,7 @@ mod tests {
         let recent = Recent::new(Arc::clone(&tally));
         recent.add(Counter::Jobs, "parse", "worker_died", 6);
         recent.add(Counter::Jobs, "parse", "draining", 50);
+        assert!(!is_job_failure("cancelled"));
         recent.add(Counter::Deaths, "parse", "crash", 12);
         assert_eq!(recent.jobs(), RecentJobs { jobs: 6, failed: 6 });
         assert!(recent.jobs().warning().is_some());

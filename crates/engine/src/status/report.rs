@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use isolate::DeathClass;
+use isolate::{BreakerState, DeathClass};
 use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
 use isolith_roles::{CrashHistory, bytes_below};
 use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
-use isolith_types::{Failure, Wing, counted};
+use isolith_types::{Code, Failure, Wing, counted};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::front::{FrontSnapshot, WorkerStatus};
+use super::figures::{DiskSpace, MIN_DISK_FREE};
+use super::front::{BreakerStatus, FrontSnapshot, WorkerStatus};
 use super::recent::RecentJobs;
 use super::socket::{FrontReply, RunFolder, owner};
 use crate::index::Root;
@@ -46,14 +47,28 @@ pub struct StatusReport {
     pub quarantine: u64,
     /// Warnings, in sentences.
     pub warnings: Vec<String>,
+    /// What needs attention: those of the warnings that do, and what makes reads fail.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
     /// The process that holds the write lock now.
     pub write_lock: Option<LockHolder>,
     /// Size of the database's write-ahead log, in bytes.
     pub wal_bytes: u64,
     /// Total size of its files, in bytes.
     pub disk_bytes: u64,
+    /// The space on its disk, if the system tells.
+    pub disk: Option<DiskSpace>,
     /// Why the collections cannot be read.
     pub error: Option<Failure>,
+}
+
+/// Something that needs attention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The kind of failure, which decides about the exit status.
+    pub code: Code,
+    /// What is wrong, in one sentence.
+    pub message: String,
 }
 
 /// The status of a collection.
@@ -112,6 +127,8 @@ pub struct FrontStatus {
     pub recent: Option<RecentJobs>,
     /// Number of worker deaths, by class.
     pub deaths: BTreeMap<String, u64>,
+    /// The breakers that are not closed.
+    pub breakers: Vec<BreakerStatus>,
 }
 
 impl Engine {
@@ -130,14 +147,20 @@ impl Engine {
             graph: GraphStatus::default(),
             fronts: Vec::new(),
             workers: Vec::new(),
-            warnings: crashes.warning().into_iter().collect(),
-            crashes: crashes.by_class,
+            warnings: Vec::new(),
+            problems: Vec::new(),
+            crashes: BTreeMap::new(),
             quarantine: 0,
             write_lock: write_lock_holder(folder),
             wal_bytes: log_bytes(folder),
             disk_bytes: bytes_below(folder.path()),
+            disk: DiskSpace::of(folder.path()),
             error: None,
         };
+        if let Some(warning) = crashes.warning() {
+            report.problem(Code::WorkerDied, warning);
+        }
+        report.crashes = crashes.by_class;
         match overview {
             Ok((states, jobs, graph)) => {
                 // A store of another version is migrated or refused when it is opened.
@@ -163,7 +186,9 @@ impl Engine {
         report
     }
 
-    async fn overview(&self) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
+    pub(super) async fn overview(
+        &self,
+    ) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
         let Overview { collections, poisons, graph, .. } = self.ask(GetOverview).await?;
         Ok((collections, poisons.len() as u64, graph))
     }
@@ -177,7 +202,7 @@ impl MemoryStatus {
 }
 
 impl GraphStatus {
-    fn of(state: &GraphState) -> Self {
+    pub(super) fn of(state: &GraphState) -> Self {
         Self {
             nodes: state.nodes,
             relationships: state.edges,
@@ -189,15 +214,42 @@ impl GraphStatus {
 }
 
 impl StatusReport {
+    /// Adds a warning that needs attention.
+    fn problem(&mut self, code: Code, message: String) {
+        self.problems.push(Problem { code, message: message.clone() });
+        self.warnings.push(message);
+    }
+
     fn add_front(&mut self, pid: u32, front: Option<FrontSnapshot>) {
         let Some(front) = front else {
-            self.warnings.push(format!("process {pid} has the store open and does not answer"));
-            let (age_ms, recent, deaths) = (None, None, BTreeMap::new());
-            self.fronts.push(FrontStatus { pid, answers: false, age_ms, recent, deaths });
+            let message = format!("process {pid} has the store open and does not answer");
+            self.problem(Code::Timeout, message);
+            self.fronts.push(FrontStatus {
+                pid,
+                answers: false,
+                age_ms: None,
+                recent: None,
+                deaths: BTreeMap::new(),
+                breakers: Vec::new(),
+            });
             return;
         };
         if let Some(warning) = front.recent.warning() {
-            self.warnings.push(format!("process {}: {warning}", front.pid));
+            self.problem(Code::WorkerDied, format!("process {}: {warning}", front.pid));
+        }
+        let breakers = front.breakers();
+        for BreakerStatus { role, state } in &breakers {
+            let pid = front.pid;
+            let message = match state {
+                BreakerState::HalfOpen => {
+                    format!("process {pid}: its {role} workers died; the breaker is half-open")
+                }
+                BreakerState::Open | BreakerState::Closed => format!(
+                    "process {pid}: the breaker is open: its {role} workers keep dying, and jobs \
+                     are refused"
+                ),
+            };
+            self.problem(Code::BreakerOpen, message);
         }
         self.fronts.push(FrontStatus {
             pid: front.pid,
@@ -205,51 +257,75 @@ impl StatusReport {
             age_ms: Some(front.age_ms),
             recent: Some(front.recent),
             deaths: front.deaths.clone(),
+            breakers,
         });
         self.workers.extend(front.into_workers());
     }
 
     fn warn(&mut self) {
+        let mut missing = Vec::new();
         for root in self.roots.iter().filter(|root| !root.folder.is_dir()) {
             let next = match root.is_removed_worktree() {
                 true => "; the next run of index or doctor drops its index",
                 false => "",
             };
             let folder = root.folder.display();
-            self.warnings.push(format!("{folder} is indexed but does not exist{next}"));
+            missing.push(format!("{folder} is indexed but does not exist{next}"));
         }
-        for collection in &self.collections {
-            if collection.rebuild_due {
-                let name = &collection.name;
-                self.warnings.push(format!("{name}: a segment is in quarantine; a rebuild is due"));
-            } else if collection.fold_due {
-                self.warnings.push(format!("{}: folding is due", collection.name));
-            }
+        for message in missing {
+            self.problem(Code::NotFound, message);
         }
-        if self.graph.rebuild_due {
-            self.warnings
-                .push("the graph: its segment is in quarantine; a rebuild is due".to_owned());
-        }
+        self.warn_of_segments();
         if self.quarantine > 0 {
             let jobs = counted(self.quarantine, "job");
-            self.warnings.push(format!("skipping {jobs} in quarantine"));
+            self.problem(Code::Quarantined, format!("skipping {jobs} in quarantine"));
         }
         if let Some(holder) = self.write_lock.as_ref().filter(|holder| holder.is_stopped()) {
             let pid = holder.pid;
-            self.warnings.push(format!(
+            let message = format!(
                 "the write lock is held by {holder}: nobody else can write until it is continued \
                  (`kill -CONT {pid}`) or ended"
-            ));
+            );
+            self.problem(Code::LockHeld, message);
         }
         if self.wal_bytes > LONG_LOG {
             let megabytes = self.wal_bytes / 1_000_000;
-            self.warnings.push(format!("the write-ahead log has grown to {megabytes} MB"));
+            let message = format!("the write-ahead log has grown to {megabytes} MB");
+            self.problem(Code::Failed, message);
         }
+        if let Some(disk) = self.disk.filter(|disk| disk.free_bytes < MIN_DISK_FREE) {
+            let megabytes = disk.free_bytes / 1_000_000;
+            let message = format!("the disk is nearly full: {megabytes} MB are free");
+            self.problem(Code::DiskFull, message);
+        }
+        if let Some(Failure { code, message, .. }) = self.error.clone() {
+            self.problems.insert(0, Problem { code, message });
+        }
+    }
+
+    fn warn_of_segments(&mut self) {
+        let (mut damaged, mut due) = (Vec::new(), Vec::new());
+        for collection in &self.collections {
+            if collection.rebuild_due {
+                let name = &collection.name;
+                damaged.push(format!("{name}: a segment is in quarantine; a rebuild is due"));
+            } else if collection.fold_due {
+                due.push(format!("{}: folding is due", collection.name));
+            }
+        }
+        if self.graph.rebuild_due {
+            damaged.push("the graph: its segment is in quarantine; a rebuild is due".to_owned());
+        }
+        for message in damaged {
+            self.problem(Code::Corrupt, message);
+        }
+        // The next command that writes, or a server, does it.
+        self.warnings.extend(due);
     }
 }
 
 impl CollectionStatus {
-    fn of(state: &CollectionState) -> Self {
+    pub(super) fn of(state: &CollectionState) -> Self {
         let segments = state.generation.as_ref().map_or(&[][..], |it| &it.segments);
         Self {
             name: state.name.clone(),
@@ -285,7 +361,7 @@ async fn ask_all(run: PathBuf) -> Vec<(u32, Option<FrontSnapshot>)> {
     fronts
 }
 
-fn log_bytes(folder: &StoreFolder) -> u64 {
+pub(super) fn log_bytes(folder: &StoreFolder) -> u64 {
     let mut name = folder.truth().into_os_string();
     name.push("-wal");
     std::fs::metadata(PathBuf::from(name)).map_or(0, |metadata| metadata.len())

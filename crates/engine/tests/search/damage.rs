@@ -12,12 +12,16 @@ use libtest_mimic::Trial;
 
 use crate::support::{Model, copy, files_in, open, open_with, segments, trial};
 
+/// How long a server may take to rebuild a segment. It looks for work every 30 s.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("a_flipped_byte_only_slows_down_searches", flipped),
         trial("a_truncated_empty_missing_or_foreign_segment_only_slows_down_searches", replaced),
         trial("a_segment_truncated_under_a_live_reader_fails_no_query", cut_under_reader),
-        trial("a_server_rebuilds_damaged_segments", server),
+        trial("a_server_rebuilds_segments_that_reads_find_damaged", server),
+        trial("a_server_rebuilds_segments_that_another_process_found_damaged", idle_server),
     ]
 }
 
@@ -155,26 +159,61 @@ async fn cut_under_reader(store: &Path) {
     engine.close().await;
 }
 
+/// Nobody writes; the reads notice the damage and go on until it is repaired.
 async fn server(store: &Path) {
     let model = folded(store).await;
-    let engine = open_with(store, EngineOptions { life: Life::Server, ..EngineOptions::default() });
-    model.check_vectors(&engine, false).await;
-    let vectors = segments(store).into_iter().find(|it| it.extension().unwrap() == "vec").unwrap();
-    cut(&vectors, 100);
-    let query = &model.queries()[2];
-    let begun = Instant::now();
-    let mut degraded = 0;
-    loop {
-        let found = engine.nearest("c", query, 10, None).await.unwrap();
-        model.check_nearest(query, &found);
-        match found.degraded {
-            Some(_) => degraded += 1,
-            None if degraded > 0 => break,
-            None => {}
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it is never rebuilt");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let engine = serving(store);
     model.check(&engine, false).await;
+    let query = &model.queries()[2];
+    for kind in ["vec", "txt"] {
+        let file = segments(store).into_iter().find(|it| it.extension().unwrap() == kind).unwrap();
+        cut(&file, 100);
+        let begun = Instant::now();
+        let mut degraded = 0;
+        loop {
+            let found = match kind {
+                "vec" => engine.nearest("c", query, 10, None).await.unwrap(),
+                _ => engine.keywords("c", "stones", 1_000, None).await.unwrap(),
+            };
+            if kind == "vec" {
+                model.check_nearest(query, &found);
+            }
+            match found.degraded {
+                Some(_) => degraded += 1,
+                None if degraded > 0 => break,
+                None => {}
+            }
+            assert!(begun.elapsed() < PATIENCE, "{kind}: it is never rebuilt");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        model.check(&engine, false).await;
+    }
     engine.close().await;
+}
+
+/// Another process finds the damage and leaves the rebuild; the server is asked for nothing.
+async fn idle_server(store: &Path) {
+    let model = folded(store).await;
+    let engine = serving(store);
+    let file = segments(store).into_iter().find(|it| it.extension().unwrap() == "vec").unwrap();
+    cut(&file, 100);
+    let other = open(store);
+    assert!(other.nearest("c", &model.queries()[2], 10, None).await.unwrap().degraded.is_some());
+    other.close().await;
+    let begun = Instant::now();
+    let marked = async || {
+        let generation = engine.collection("c").await.unwrap().generation.unwrap();
+        generation.segments.iter().any(|it| it.quarantined.is_some())
+    };
+    assert!(marked().await);
+    while marked().await {
+        assert!(begun.elapsed() < PATIENCE, "it is never rebuilt");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(engine.nearest("c", &model.queries()[2], 10, None).await.unwrap().degraded.is_none());
+    engine.close().await;
+}
+
+fn serving(store: &Path) -> Engine {
+    open_with(store, EngineOptions { life: Life::Server, ..EngineOptions::default() })
 }

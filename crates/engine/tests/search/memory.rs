@@ -83,6 +83,13 @@ async fn found(store: &Path) {
         let hits = engine.search_memory(&MemorySearch::new("peanuts", 3)).await.unwrap().hits;
         assert!(!hits[0].why.is_empty() && hits[0].score > hits[1].score, "{hits:?}");
         assert_eq!(hits[0].passage, hits[0].drawer.text);
+        for (question, weak) in [("rusty chain", false), ("orbits of satellites", true)] {
+            for mode in SearchMode::ALL {
+                let search = MemorySearch { mode, ..MemorySearch::new(question, 3) };
+                let found = engine.search_memory(&search).await.unwrap();
+                assert_eq!(found.weak, weak, "{question} ({mode}, {folded}): {found:?}");
+            }
+        }
     }
     engine.close().await;
 }
@@ -146,7 +153,7 @@ async fn damaged(store: &Path) {
 async fn refused(store: &Path) {
     let engine = open(store);
     let empty = engine.search_memory(&MemorySearch::new("anything", 3)).await.unwrap();
-    assert!(empty.hits.is_empty());
+    assert!(empty.hits.is_empty() && empty.weak);
     for (question, code) in
         [(" \n".to_owned(), Code::BadInput), ("long ".repeat(100_000), Code::TooLarge)]
     {

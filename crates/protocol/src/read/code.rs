@@ -95,7 +95,7 @@ impl CodeScope {
 }
 
 /// The reply to [`SearchCode`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CodeFound {
     /// The hits, best first.
     pub hits: Vec<FoundChunk>,
@@ -103,6 +103,9 @@ pub struct CodeFound {
     pub degraded: Option<Degraded>,
     /// Whether nothing fits the query well.
     pub weak: bool,
+    /// Quoted parts of the query that nothing contains; all of them if no file contains them
+    /// together.
+    pub missing: Vec<String>,
     /// Which segments the search used.
     pub searched: Searched,
     /// Whether any code is indexed.

@@ -1,6 +1,6 @@
 //! Reading agent memory.
 
-use isolith_search::{MemoryWeights, SearchMode};
+use isolith_search::{MemoryFit, MemoryWeights, SearchMode};
 use isolith_types::{Drawer, DrawerFilter, DrawerHit, DrawerPage, SimilarDrawer};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,10 @@ pub struct SearchMemory {
 pub struct MemoryFound {
     /// The hits, best first.
     pub hits: Vec<DrawerHit>,
+    /// How well the best drawers fit.
+    pub fit: MemoryFit,
+    /// Whether nothing fits the query well.
+    pub weak: bool,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
     /// Which segments the search used.

@@ -1,8 +1,10 @@
 //! Operations that only read a store.
 
 mod code;
+mod databases;
 mod facts;
 mod graph;
+mod matches;
 mod memory;
 mod records;
 mod segments;
@@ -10,15 +12,23 @@ mod segments;
 use std::fmt::Debug;
 
 use isolate_types::Bulk;
-use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
+use isolith_types::{CollectionInfo, Database, Drawer, Entity, Fact, FactStats, Tenant, Wing};
 use serde::{Deserialize, Serialize};
 
 pub use code::{
     CodeFound, CodeScope, EmbedMovedFile, FoundChunk, FoundPlace, GetChunks, ListFiles, ListRoots,
     LocateRoots, SearchCode,
 };
+pub use databases::{
+    CountCollections, FindCollection, GetDatabase, GetTenant, ListCollections, ListDatabases,
+    NearRecord, QueryRecords, RecordsQueried, WhichCollection,
+};
 pub use facts::{CountFacts, GetEntity, ListEntities, ListTimeline, QueryFacts};
 pub use graph::{CypherFound, RunCypher};
+pub use matches::{
+    EnclosingSymbol, FindMatches, FoundMatch, MAX_SPANS, MatchCounts, MatchesFound, Pattern,
+    PatternSyntax,
+};
 pub use memory::{
     DrawerList, FindSimilarDrawers, GetDrawers, ListDrawers, ListRooms, MemoryFound, SearchMemory,
     SimilarFound,
@@ -94,6 +104,11 @@ macro_rules! read_operations {
     ) => {
         read_operations! {
             all { $($search($search_name) => $found,)* $($lookup($lookup_name) => $reply,)* }
+        }
+
+        impl ReadJob {
+            /// The names of the searches.
+            pub const SEARCHES: &[&str] = &[$($search_name),*];
         }
 
         impl ReadReply {
@@ -177,6 +192,8 @@ read_operations! {
         SearchCode("code") => CodeFound,
         SearchMemory("memory") => MemoryFound,
         FindSimilarDrawers("similar_drawers") => SimilarFound,
+        FindMatches("matches") => MatchesFound,
+        QueryRecords("query") => RecordsQueried,
     }
     lookups {
         GetOverview("overview") => Overview,
@@ -199,5 +216,11 @@ read_operations! {
         RunCypher("cypher") => CypherFound,
         VerifySegments("verify") => Vec<(SegmentsOf, Searched)>,
         GetLoadProgress("load") => Option<LoadProgress>,
+        GetTenant("tenant") => Option<Tenant>,
+        GetDatabase("database") => Option<Database>,
+        ListDatabases("databases") => Vec<Database>,
+        ListCollections("collections") => Vec<CollectionInfo>,
+        CountCollections("count_collections") => u64,
+        FindCollection("find_collection") => Option<CollectionInfo>,
     }
 }

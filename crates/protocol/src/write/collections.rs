@@ -76,6 +76,9 @@ pub enum PutMode {
     },
     /// An existing record with different content is replaced.
     Upsert,
+    /// An existing record gets the new vector, keeps its document if there is no new one, and
+    /// keeps metadata keys that the new metadata does not have; a null removes a key.
+    Merge,
 }
 
 /// Records, column by column.
@@ -184,6 +187,8 @@ pub struct DeleteRecords {
     pub collection: String,
     /// The records to delete.
     pub which: Which,
+    /// At most this many, in storage order.
+    pub limit: Option<u64>,
 }
 
 /// Which records to delete.

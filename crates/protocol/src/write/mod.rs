@@ -2,6 +2,7 @@
 
 mod code;
 mod collections;
+mod databases;
 mod facts;
 mod graph;
 mod memory;
@@ -22,6 +23,10 @@ pub use collections::{
     LoadStep, Patch, PutMode, PutRecords, Records, RecordsDeleted, RecordsPut, RecordsUpdated,
     RenameCollection, UpdateRecords, Which,
 };
+pub use databases::{
+    AddCollection, ChangeCollection, CollectionAdded, CreateDatabase, CreateTenant, DeleteDatabase,
+    ResetDatabases, UpdateTenant,
+};
 pub use facts::{
     AddFact, DescribeEntity, EntityDescribed, FactAdded, FactEnded, FactSuperseded, InvalidateFact,
     SupersedeFact,
@@ -40,7 +45,7 @@ use crate::state::{CODE_COLLECTION, CollectionState, MEMORY_COLLECTION};
 /// The version of the encoding of operations. Raise it when a field of an operation is added,
 /// removed or changes its type: receipts hold a hash of the encoded operation, and a retry
 /// after an upgrade must not look like a different request under the same key.
-pub const ENCODING: u32 = 3;
+pub const ENCODING: u32 = 4;
 
 /// An idempotency key: a write with a known key is not applied again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -308,4 +313,11 @@ write_operations! {
     Tidy("tidy") => Purged,
     Recount("recount") => Marked,
     CopyFiles("copy_files") => FilesCopied,
+    CreateTenant("create_tenant") => (),
+    UpdateTenant("update_tenant") => (),
+    CreateDatabase("create_database") => (),
+    DeleteDatabase("delete_database") => CollectionDeleted,
+    AddCollection("add_collection") => CollectionAdded,
+    ChangeCollection("change_collection") => (),
+    ResetDatabases("reset") => CollectionDeleted,
 }

@@ -28,7 +28,7 @@ pub(super) struct GraphBuild<'a> {
 
 impl GraphBuild<'_> {
     pub(super) fn run(&self) -> Result<BuildOutcome, BuildError> {
-        let mut reader = Truth::open_reader(self.folder, self.token)?;
+        let mut reader = Truth::open_reader(self.folder, self.token)?.for_scans()?;
         reader.set_deadline(std::time::Instant::now() + self.context.remaining().mul_f32(0.9));
         let storage = Disk::new(self.folder.segments());
         remove_leftover_files(self.folder, &mut reader, &storage)?;

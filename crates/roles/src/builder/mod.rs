@@ -1,10 +1,10 @@
 //! The role that builds segments.
 
 mod graph;
+mod segments;
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant, SystemTime};
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
@@ -14,10 +14,8 @@ use isolith_protocol::{
     SwapSegments, WriteOperation,
 };
 use isolith_segment::storage::{Disk, Storage};
-use isolith_segment::text::{TextBuilder, remove_scratch};
-use isolith_segment::{
-    PublishedSegment, SegmentError, VectorBuilder, VectorSpec, remove_leftovers,
-};
+use isolith_segment::text::remove_scratch;
+use isolith_segment::{PublishedSegment, SegmentError, remove_leftovers};
 use isolith_store::names::is_segment;
 use isolith_store::{BUILDER_LOCK, Reader, Scope, Snapshot, StoreFolder, Truth, WriterOptions};
 use isolith_types::{Code, Failure};
@@ -27,7 +25,7 @@ use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_
 use graph::GraphBuild;
 pub use graph::GraphJob;
 use isolith_fault as fault;
-use isolith_retrieve::{analyzer, for_each_text};
+use segments::NewSegments;
 
 /// Builds segments. Only one process at a time builds in a store.
 pub struct StoreBuilder {
@@ -190,7 +188,7 @@ struct Fold<'a> {
 
 impl Fold<'_> {
     fn run(&self) -> Result<BuildOutcome, BuildError> {
-        let mut reader = Truth::open_reader(&self.folder, self.token)?;
+        let mut reader = Truth::open_reader(&self.folder, self.token)?.for_scans()?;
         let storage = Disk::new(self.folder.segments());
         remove_leftover_files(&self.folder, &mut reader, &storage)?;
         let Some(plan) = self.build(&mut reader, &storage)? else {
@@ -222,61 +220,14 @@ impl Fold<'_> {
         let Some(step) = FoldStep::due(&snapshot, &state, self.job, at)? else {
             return Ok(None);
         };
-        let number = state.generation_number() + 1;
-        let segments = [
-            self.vectors(&snapshot, &state, storage, step, number)?,
-            self.texts(&snapshot, &state, storage, step, number)?,
-        ];
+        let segments = NewSegments { fold: self, state: &state, storage, step };
         Ok(Some(SwapPlan {
             collection: state.id,
             from_generation: state.generation_number(),
             level: step.level(),
             complete_to: at,
-            segments: segments.into_iter().flatten().collect(),
+            segments: segments.build(&snapshot)?,
         }))
-    }
-
-    fn vectors(
-        &self,
-        snapshot: &Snapshot<'_>,
-        state: &CollectionState,
-        storage: &Disk,
-        step: FoldStep,
-        number: u64,
-    ) -> Result<Option<SegmentEntry>, BuildError> {
-        let Some(dimension) = state.dimension else { return Ok(None) };
-        let name = step.file_name(state.id, number, "vec");
-        let spec = VectorSpec { dimension, metric: state.metric };
-        let mut builder = VectorBuilder::create(storage, &name, spec, self.token)?;
-        let mut progress = PushProgress::new(self, "vectors", state.records);
-        snapshot.for_each_vector(state.id, step.scope(), &mut |row, change, bytes| {
-            progress.add(builder.push_bytes(row, change, bytes))
-        })?;
-        progress.finish()?;
-        let (published, rows) = builder.finish()?;
-        fault::point("fold.vectors", self.context);
-        Ok(Some(step.entry(IndexKind::Vector, published, rows)))
-    }
-
-    fn texts(
-        &self,
-        snapshot: &Snapshot<'_>,
-        state: &CollectionState,
-        storage: &Disk,
-        step: FoldStep,
-        number: u64,
-    ) -> Result<Option<SegmentEntry>, BuildError> {
-        let name = step.file_name(state.id, number, "txt");
-        let scratch = self.folder.run();
-        let analyzer = analyzer(state);
-        let mut builder = TextBuilder::create(storage, &scratch, &name, analyzer, self.token)?;
-        let mut progress = PushProgress::new(self, "texts", state.records);
-        for_each_text(snapshot, state, step.scope(), &mut |row, change, fields| {
-            progress.add(builder.push(row, change, fields))
-        })?;
-        progress.finish()?;
-        let (published, rows) = builder.finish()?;
-        Ok(Some(step.entry(IndexKind::Text, published, rows)))
     }
 
     fn swap(&self, plan: SwapPlan) -> Result<SegmentsSwapped, BuildError> {
@@ -324,38 +275,6 @@ fn remove_leftover_files(
     Ok(())
 }
 
-/// Reports progress while rows are added to a segment, and records why it stopped early.
-struct PushProgress<'a> {
-    context: &'a Context<'a>,
-    stage: &'static str,
-    done: u64,
-    total: u64,
-    error: Option<BuildError>,
-}
-
-impl<'a> PushProgress<'a> {
-    fn new(fold: &'a Fold<'_>, stage: &'static str, total: u64) -> Self {
-        Self { context: fold.context, stage, done: 0, total, error: None }
-    }
-
-    fn add(&mut self, pushed: Result<(), SegmentError>) -> ControlFlow<()> {
-        self.done += 1;
-        if self.done.is_multiple_of(1024) {
-            self.context.progress(self.done, Some(self.total), self.stage);
-        }
-        match pushed {
-            Err(error) => self.error = Some(BuildError::Segment(error)),
-            Ok(()) if self.context.cancelled() => self.error = Some(BuildError::Cancelled),
-            Ok(()) => return ControlFlow::Continue(()),
-        }
-        ControlFlow::Break(())
-    }
-
-    fn finish(self) -> Result<(), BuildError> {
-        self.error.map_or(Ok(()), Err)
-    }
-}
-
 /// The level that a fold builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FoldStep {
@@ -374,7 +293,8 @@ impl FoldStep {
         let Some(generation) = state.generation.as_ref().filter(|_| !job.rebuild) else {
             return Ok(Some(Self::Base));
         };
-        let unusable = generation.segments.iter().any(|segment| segment.quarantined.is_some());
+        let quarantined = generation.segments.iter().any(|segment| segment.quarantined.is_some());
+        let unusable = quarantined || state.lacks_sources();
         let base_rows = generation.segments.iter().find(|segment| segment.level == Level::Base);
         let Some(base) = base_rows.filter(|_| !unusable) else { return Ok(Some(Self::Base)) };
         // Another process may have folded in the meantime.

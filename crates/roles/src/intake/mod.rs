@@ -15,11 +15,11 @@ use isolith_protocol::Records;
 use isolith_types::{Code, Failure, Hint};
 use serde::{Deserialize, Serialize};
 
+use crate::operation::Perform;
 use isolith_fault as fault;
-use operations::Perform;
 pub use operations::{
-    BatchStart, IntakeJob, IntakeOperation, IntakeReply, ReadHistory, ReadRecords, ReadTranscript,
-    RecordBatch, TranscriptBatch, ValidateRecords,
+    BatchStart, IntakeJob, IntakeReply, ReadHistory, ReadRecords, ReadTranscript, RecordBatch,
+    TranscriptBatch, ValidateRecords,
 };
 
 /// Reads one file of records or conversations, or the history of one repository, and has access
@@ -53,6 +53,7 @@ impl Role for Intake {
     }
 
     fn handle(&mut self, job: IntakeJob, context: &Context<'_>) -> Self::Reply {
+        fault::point(&format!("intake.{}", job.name()), context);
         job.perform(self, context)
     }
 
@@ -70,9 +71,12 @@ impl Role for Intake {
     }
 }
 
-impl Perform for ValidateRecords {
+impl Perform<Intake> for ValidateRecords {
+    fn name(&self) -> &'static str {
+        "validate"
+    }
+
     fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<Layout, Failure> {
-        fault::point("intake.validate", context);
         let Self { dimension, metric, skip_bad_rows, .. } = self;
         let on_error = if skip_bad_rows { OnError::Skip } else { OnError::Stop };
         let file = intake.open(context)?;
@@ -85,13 +89,16 @@ impl Perform for ValidateRecords {
     }
 }
 
-impl Perform for ReadRecords {
+impl Perform<Intake> for ReadRecords {
+    fn name(&self) -> &'static str {
+        "batch"
+    }
+
     fn perform(
         self,
         intake: &mut Intake,
         context: &Context<'_>,
     ) -> Result<Option<RecordBatch>, Failure> {
-        fault::point("intake.batch", context);
         let Self { layout, start, rows, bytes } = self;
         let dimension = layout.dimension.unwrap_or(0);
         let mut batches = intake.batches_at(*layout, start, context)?;
@@ -110,13 +117,16 @@ impl Perform for ReadRecords {
     }
 }
 
-impl Perform for ReadTranscript {
+impl Perform<Intake> for ReadTranscript {
+    fn name(&self) -> &'static str {
+        "turns"
+    }
+
     fn perform(
         self,
         intake: &mut Intake,
         context: &Context<'_>,
     ) -> Result<TranscriptBatch, Failure> {
-        fault::point("intake.turns", context);
         let Self { options, cursor, rows, bytes, .. } = self;
         let file = Arc::new(intake.open(context)?);
         let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -140,9 +150,12 @@ impl Perform for ReadTranscript {
     }
 }
 
-impl Perform for ReadHistory {
+impl Perform<Intake> for ReadHistory {
+    fn name(&self) -> &'static str {
+        "history"
+    }
+
     fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<History, Failure> {
-        fault::point("intake.history", context);
         let IntakeSettings::Repository(repository) = &intake.source else {
             return Err(wrong_source());
         };

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use isolate::Context;
 use isolith_history::History;
 use isolith_intake::records::{Cursor, Layout};
 use isolith_intake::transcript::{Problem, TranscriptCursor, TranscriptOptions};
 use isolith_protocol::Records;
-use isolith_types::{Failure, Metric, NewDrawer};
+use isolith_types::{Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
 
 use super::Intake;
+use crate::operation::operations;
 
 /// Validates all rows of a file of records.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,84 +101,9 @@ pub struct ReadHistory {
     pub budget: Duration,
 }
 
-/// An operation of the intake role.
-pub trait IntakeOperation: Into<IntakeJob> {
-    /// The type of its reply.
-    type Reply;
-
-    /// Its name in reports.
-    const NAME: &'static str;
-
-    /// Extracts its reply; `None` if `reply` belongs to another operation.
-    fn reply_from(reply: IntakeReply) -> Option<Self::Reply>;
-}
-
-/// Performs an operation in the worker.
-pub(super) trait Perform: IntakeOperation {
-    fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<Self::Reply, Failure>;
-}
-
-macro_rules! intake_operations {
-    ($($operation:ident($name:literal) => $reply:ty,)*) => {
-        /// Any operation of the intake role.
-        #[derive(Debug, Clone, Serialize, Deserialize)]
-        #[expect(missing_docs, reason = "each variant is documented at its operation")]
-        pub enum IntakeJob {
-            $($operation($operation),)*
-        }
-
-        /// The reply of any operation of the intake role.
-        #[derive(Debug, Clone, Serialize, Deserialize)]
-        #[expect(missing_docs, reason = "each variant is documented at its operation")]
-        pub enum IntakeReply {
-            $($operation($reply),)*
-        }
-
-        impl IntakeJob {
-            pub(super) fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$operation(_) => $operation::NAME,)*
-                }
-            }
-
-            pub(super) fn perform(
-                self,
-                intake: &mut Intake,
-                context: &Context<'_>,
-            ) -> Result<IntakeReply, Failure> {
-                match self {
-                    $(Self::$operation(operation) => {
-                        operation.perform(intake, context).map(IntakeReply::$operation)
-                    })*
-                }
-            }
-        }
-
-        $(
-            impl From<$operation> for IntakeJob {
-                fn from(operation: $operation) -> Self {
-                    Self::$operation(operation)
-                }
-            }
-
-            impl IntakeOperation for $operation {
-                type Reply = $reply;
-                const NAME: &'static str = $name;
-
-                fn reply_from(reply: IntakeReply) -> Option<Self::Reply> {
-                    match reply {
-                        IntakeReply::$operation(reply) => Some(reply),
-                        _ => None,
-                    }
-                }
-            }
-        )*
-    };
-}
-
-intake_operations! {
-    ValidateRecords("validate") => Layout,
-    ReadRecords("batch") => Option<RecordBatch>,
-    ReadTranscript("turns") => TranscriptBatch,
-    ReadHistory("history") => History,
-}
+operations!(Intake, IntakeJob, IntakeReply {
+    ValidateRecords => Layout,
+    ReadRecords => Option<RecordBatch>,
+    ReadTranscript => TranscriptBatch,
+    ReadHistory => History,
+});

@@ -6,6 +6,7 @@ mod finding;
 mod log;
 mod losses;
 mod machine;
+mod operations;
 mod permissions;
 mod retention;
 mod segments;
@@ -23,56 +24,21 @@ use isolith_store::{
     Check as TruthCheck, Embedder, LogRecovery, Reader, SalvageReport, StoreFolder, Truth, TruthId,
 };
 use isolith_types::{Code, Failure};
-use serde::{Deserialize, Serialize};
 
 use crate::drawers;
+use crate::operation::Perform;
 use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
 pub use crashes::CrashHistory;
 pub use finding::{Check, CollectionRebuild, Finding, Health, Repair};
 pub use machine::{bytes_below, locks};
+pub use operations::{
+    Adopt, EnforceLimits, ProbeJob, ProbeReply, RecoverLog, RemoveLeftovers, RunCheck, Salvage,
+};
 
 /// Checks a store, and makes the repairs that need neither writer nor builder.
 pub struct Probe {
     settings: StoreSettings,
     token: InWorker,
-}
-
-/// A job of the probe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProbeJob {
-    /// Runs a check.
-    Check {
-        /// The check.
-        check: Check,
-        /// Whether to include the slow parts.
-        full: bool,
-    },
-    /// Removes leftovers of crashed processes.
-    RemoveLeftovers,
-    /// Removes files that exceed their limits.
-    EnforceLimits,
-    /// Makes a store from elsewhere the user's own: removes what others may have planted in it.
-    Adopt {
-        /// The database's new identity.
-        uuid: String,
-    },
-    /// Rebuilds the database from the old one and everything readable in its log.
-    RecoverLog,
-    /// Salvages what can be read of the database into a new one.
-    Salvage,
-}
-
-/// The reply to a [`ProbeJob`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProbeReply {
-    /// The result of a check.
-    Checked(Finding),
-    /// Descriptions of what was done.
-    Repaired(Vec<String>),
-    /// The result of recovering the log; `None` if no commits are missing.
-    Recovered(Option<LogRecovery>),
-    /// The result of a salvage.
-    Salvaged(SalvageReport),
 }
 
 impl Role for Probe {
@@ -86,62 +52,15 @@ impl Role for Probe {
     }
 
     fn handle(&mut self, job: ProbeJob, context: &Context<'_>) -> Self::Reply {
-        fault::point(&format!("probe.{}", Self::kind(&job)), context);
+        fault::point(&format!("probe.{}", job.name()), context);
         if pass_on_if_replaced(context) {
             return Err(failure(replaced_error(&self.settings)));
         }
-        let folder = self.settings.folder();
-        match job {
-            ProbeJob::Check { check, full } => {
-                let finding = self.run_check(&folder, check, full, context);
-                Ok(ProbeReply::Checked(finding.unwrap_or_else(|error| truth::finding_of(&error))))
-            }
-            ProbeJob::RemoveLeftovers => {
-                check_folder(&folder)?;
-                let mut done = retention::remove_leftovers(&folder)
-                    .map_err(|error| refused(&folder, &error))?;
-                let mut reader = truth::open(&folder, context, self.token).map_err(failure)?;
-                done.extend(segments::remove_unreferenced(&folder, &mut reader).map_err(failure)?);
-                Ok(ProbeReply::Repaired(done))
-            }
-            ProbeJob::EnforceLimits => {
-                check_folder(&folder)?;
-                let done = retention::enforce(&folder).map_err(|error| refused(&folder, &error))?;
-                Ok(ProbeReply::Repaired(done))
-            }
-            ProbeJob::Adopt { uuid } => {
-                let folder = folder.with_truth(TruthId::Becomes(uuid));
-                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
-                Truth::adopt(&folder, deadline, self.token).map_err(failure)?;
-                Ok(ProbeReply::Repaired(Vec::new()))
-            }
-            ProbeJob::RecoverLog => {
-                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
-                let recovery =
-                    Truth::recover_log(&folder, deadline, self.token).map_err(failure)?;
-                Ok(ProbeReply::Recovered(recovery))
-            }
-            ProbeJob::Salvage => {
-                let deadline = Instant::now() + context.remaining().mul_f32(0.9);
-                let model = Model::embedded(self.token);
-                let embed = |passage: &str| drawers::embed_passage(model, passage);
-                let embedder = Embedder { model: model_name(), embed: &embed };
-                let report = Truth::salvage(&folder, deadline, &embedder, self.token);
-                let report = report.map_err(failure)?;
-                Ok(ProbeReply::Salvaged(report))
-            }
-        }
+        job.perform(self, context)
     }
 
     fn kind(job: &ProbeJob) -> &'static str {
-        match job {
-            ProbeJob::Check { check, .. } => check.name(),
-            ProbeJob::RemoveLeftovers => "remove_leftovers",
-            ProbeJob::EnforceLimits => "enforce_limits",
-            ProbeJob::Adopt { .. } => "adopt",
-            ProbeJob::RecoverLog => "recover_log",
-            ProbeJob::Salvage => "salvage",
-        }
+        job.name()
     }
 
     fn sandbox(settings: &StoreSettings) -> Sandbox {
@@ -151,15 +70,94 @@ impl Role for Probe {
 
 type ReaderCheck<'a> = &'a dyn Fn(&mut Reader) -> Result<Finding, StoreError>;
 
-impl Probe {
-    fn run_check(
-        &self,
-        folder: &StoreFolder,
-        check: Check,
-        full: bool,
+impl Perform<Probe> for RunCheck {
+    fn name(&self) -> &'static str {
+        self.check.name()
+    }
+
+    fn perform(self, probe: &mut Probe, context: &Context<'_>) -> Result<Finding, Failure> {
+        let finding = probe.run_check(self, context);
+        Ok(finding.unwrap_or_else(|error| truth::finding_of(&error)))
+    }
+}
+
+impl Perform<Probe> for RemoveLeftovers {
+    fn name(&self) -> &'static str {
+        "remove_leftovers"
+    }
+
+    fn perform(self, probe: &mut Probe, context: &Context<'_>) -> Result<Vec<String>, Failure> {
+        let folder = probe.checked_folder()?;
+        let mut done =
+            retention::remove_leftovers(&folder).map_err(|error| refused(&folder, &error))?;
+        let mut reader = truth::open(&folder, context, probe.token).map_err(failure)?;
+        done.extend(segments::remove_unreferenced(&folder, &mut reader).map_err(failure)?);
+        Ok(done)
+    }
+}
+
+impl Perform<Probe> for EnforceLimits {
+    fn name(&self) -> &'static str {
+        "enforce_limits"
+    }
+
+    fn perform(self, probe: &mut Probe, _: &Context<'_>) -> Result<Vec<String>, Failure> {
+        let folder = probe.checked_folder()?;
+        retention::enforce(&folder).map_err(|error| refused(&folder, &error))
+    }
+}
+
+impl Perform<Probe> for Adopt {
+    fn name(&self) -> &'static str {
+        "adopt"
+    }
+
+    fn perform(self, probe: &mut Probe, context: &Context<'_>) -> Result<(), Failure> {
+        let folder = probe.settings.folder().with_truth(TruthId::Becomes(self.uuid));
+        Truth::adopt(&folder, deadline(context), probe.token).map_err(failure)
+    }
+}
+
+impl Perform<Probe> for RecoverLog {
+    fn name(&self) -> &'static str {
+        "recover_log"
+    }
+
+    fn perform(
+        self,
+        probe: &mut Probe,
         context: &Context<'_>,
-    ) -> Result<Finding, StoreError> {
-        let token = self.token;
+    ) -> Result<Option<LogRecovery>, Failure> {
+        let folder = probe.settings.folder();
+        Truth::recover_log(&folder, deadline(context), probe.token).map_err(failure)
+    }
+}
+
+impl Perform<Probe> for Salvage {
+    fn name(&self) -> &'static str {
+        "salvage"
+    }
+
+    fn perform(self, probe: &mut Probe, context: &Context<'_>) -> Result<SalvageReport, Failure> {
+        let model = Model::embedded(probe.token);
+        let embed = |passage: &str| drawers::embed_passage(model, passage);
+        let embedder = Embedder { model: model_name(), embed: &embed };
+        let folder = probe.settings.folder();
+        Truth::salvage(&folder, deadline(context), &embedder, probe.token).map_err(failure)
+    }
+}
+
+impl Probe {
+    /// The folder, if files in it may be changed.
+    fn checked_folder(&self) -> Result<StoreFolder, Failure> {
+        let folder = self.settings.folder();
+        folder.check().map_err(failure)?;
+        Ok(folder)
+    }
+
+    fn run_check(&self, job: RunCheck, context: &Context<'_>) -> Result<Finding, StoreError> {
+        let RunCheck { check, full } = job;
+        let (folder, token) = (&self.settings.folder(), self.token);
         // If the database cannot be opened, only the check of its integrity reports the damage.
         let reading = |check: ReaderCheck<'_>| match truth::open(folder, context, token) {
             Ok(mut reader) => check(&mut reader),
@@ -206,9 +204,9 @@ impl Probe {
     }
 }
 
-/// Nothing may be changed in a folder that fails this check.
-fn check_folder(folder: &StoreFolder) -> Result<(), Failure> {
-    folder.check().map_err(failure)
+/// Leaves some time for the reply.
+fn deadline(context: &Context<'_>) -> Instant {
+    Instant::now() + context.remaining().mul_f32(0.9)
 }
 
 fn failure(error: StoreError) -> Failure {

@@ -9,7 +9,7 @@ use isolith_protocol::{
     CollectionState, Damage, IndexKind, SegmentDamageKind, SegmentEntry, StoreError,
 };
 use isolith_segment::text::TextSegment;
-use isolith_segment::{GraphSegment, SegmentError, VectorSegment};
+use isolith_segment::{GraphSegment, SegmentError, SourceSegment, VectorSegment};
 use isolith_store::names::is_segment;
 use isolith_store::{Reader, StoreFolder};
 
@@ -256,6 +256,11 @@ fn verified_rows(
         }
         IndexKind::Text => {
             let segment = TextSegment::open(&path, Some(entry.checksum), token)?;
+            segment.verify()?;
+            Ok(Some(segment.len()))
+        }
+        IndexKind::Source => {
+            let segment = SourceSegment::open(&path, Some(entry.checksum), token)?;
             segment.verify()?;
             Ok(Some(segment.len()))
         }

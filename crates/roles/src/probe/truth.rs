@@ -102,7 +102,7 @@ fn miscount(
     // Versions newer than the fold are in no segment.
     let tombstones = snapshot.tombstones(state.id)?;
     let dead = tombstones.iter().filter(|(_, change)| *change <= complete_to).count() as u64;
-    for kind in [IndexKind::Vector, IndexKind::Text] {
+    for kind in [IndexKind::Vector, IndexKind::Text, IndexKind::Source] {
         let rows = |level| generation.segment(level, kind).map(|segment| segment.rows);
         let Some(base) = rows(Level::Base) else { continue };
         let delta = rows(Level::Delta).unwrap_or(0);

@@ -3,16 +3,18 @@
 use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_protocol::{
-    AnswersRead, CodeFound, CollectionState, CountFacts, CypherFound, DrawerList, EmbedMovedFile,
-    EmbedText, FileState, FindKeywords, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
-    GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, ListDrawers, ListEntities,
-    ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress, LocateRoots, MemoryFound,
-    Overview, QueryFacts, RecordsFound, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
-    Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
+    AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CypherFound, DrawerList,
+    EmbedMovedFile, EmbedText, FileState, FindCollection, FindKeywords, FindMatches, FindNearest,
+    FindSimilarDrawers, GetChunks, GetCollection, GetDatabase, GetDrawers, GetEntity,
+    GetLoadProgress, GetOverview, GetRecords, GetTenant, ListCollections, ListDatabases,
+    ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress,
+    LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts, QueryRecords, RecordsFound,
+    RecordsQueried, RootPlace, RootState, RunCypher, SearchCode, SearchMemory, Searched,
+    SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
-use isolith_types::{Drawer, Entity, Fact, FactStats, Wing};
+use isolith_types::{CollectionInfo, Database, Drawer, Entity, Fact, FactStats, Tenant, Wing};
 
 use super::{graph, verify};
 use crate::settings::StoreSettings;
@@ -70,6 +72,18 @@ from_snapshot! {
     GetLoadProgress => Option<LoadProgress>: |snapshot, asked| {
         snapshot.load_progress(&asked.source)
     };
+    GetTenant => Option<Tenant>: |snapshot, asked| snapshot.tenant(&asked.name);
+    GetDatabase => Option<Database>: |snapshot, asked| snapshot.database(&asked.database);
+    ListDatabases => Vec<Database>: |snapshot, asked| {
+        snapshot.databases(&asked.tenant, asked.offset, asked.limit)
+    };
+    ListCollections => Vec<CollectionInfo>: |snapshot, asked| {
+        snapshot.collections_in(&asked.database, asked.offset, asked.limit)
+    };
+    CountCollections => u64: |snapshot, asked| snapshot.count_collections(&asked.database);
+    FindCollection => Option<CollectionInfo>: |snapshot, asked| {
+        snapshot.find_collection(&asked.which)
+    };
     GetOverview => Overview: |snapshot, _asked| {
         Ok(Overview {
             collections: snapshot.collections()?,
@@ -109,6 +123,8 @@ by_searching! {
     SearchCode => CodeFound: search_code;
     SearchMemory => MemoryFound: search_memory;
     FindSimilarDrawers => SimilarFound: similar_drawers;
+    FindMatches => MatchesFound: find_matches;
+    QueryRecords => RecordsQueried: query_records;
 }
 
 impl AnswersRead<EmbedText> for Answerer<'_, '_> {

@@ -59,5 +59,6 @@ fn kind(entry: &SegmentEntry) -> SegmentKind {
     match entry.kind {
         IndexKind::Vector => SegmentKind::Vector,
         IndexKind::Text => SegmentKind::Text,
+        IndexKind::Source => SegmentKind::Source,
     }
 }

@@ -4,10 +4,12 @@
 //! and a word similarity score. Neighbors of a good hit in the same room get a boost if adjacent
 //! drawers tend to be similar: turns of a conversation are, notes are not.
 
+mod fit;
 mod weights;
 
 use std::collections::HashMap;
 
+pub use fit::MemoryFit;
 pub use weights::MemoryWeights;
 
 use crate::SearchMode;
@@ -53,9 +55,7 @@ pub fn rank_drawers(
     // Only outstanding scores boost their neighbors.
     let excess: Vec<f32> =
         scores.iter().map(|score| (score.sum() - weights.stand_out * best).max(0.0)).collect();
-    let coherence = coherence / weights.coherent;
-    // Not `clamp`, which would keep NaN.
-    let neighbor_weight = if coherence > 0.0 { coherence.min(1.0) } else { 0.0 };
+    let neighbor_weight = neighbor_weight(coherence, weights);
     let indexes: HashMap<(u64, u64), usize> =
         candidates.iter().enumerate().map(|(at, it)| ((it.room, it.position), at)).collect();
     let neighbor_boost = |it: &DrawerCandidate| -> f32 {
@@ -82,6 +82,13 @@ pub fn rank_drawers(
         why: scores[candidate].reasons(neighbors),
     };
     scored.into_iter().map(ranked).collect()
+}
+
+/// How much neighbors count, from 0 to 1.
+fn neighbor_weight(coherence: f32, weights: &MemoryWeights) -> f32 {
+    let coherence = coherence / weights.coherent;
+    // Not `clamp`, which would keep NaN.
+    if coherence > 0.0 { coherence.min(1.0) } else { 0.0 }
 }
 
 /// The score of a drawer without its neighbors.

@@ -3,12 +3,16 @@
 //! Paths are relative to the indexed folder, so the names of its parents do not count.
 
 mod conventions;
+mod platforms;
+mod versions;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use conventions::{folder_roles, name_roles};
+pub(crate) use platforms::{PlatformVariant, platform_variant};
+pub(crate) use versions::superseded;
 
 /// The purpose of a file that is not ordinary source code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,11 +36,17 @@ pub enum FileRole {
     Generated,
     /// A file that mainly re-exports others, such as `__init__.py`.
     Entry,
+    /// A file in the folder of an older version, such as `v1beta1/` beside `v1/`. Other paths
+    /// decide this, so [`file_roles`] does not know it.
+    Superseded,
+    /// A variant for another platform of a file that ranks higher, such as `windows/pipe.rs` after
+    /// `unix/pipe.rs`. Other files decide this, so [`file_roles`] does not know it.
+    Variant,
 }
 
 impl FileRole {
     /// All roles.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Test,
         Self::Example,
         Self::Benchmark,
@@ -46,6 +56,8 @@ impl FileRole {
         Self::Vendored,
         Self::Generated,
         Self::Entry,
+        Self::Superseded,
+        Self::Variant,
     ];
 
     /// The display name.
@@ -60,6 +72,8 @@ impl FileRole {
             Self::Vendored => "vendored",
             Self::Generated => "generated",
             Self::Entry => "entry file",
+            Self::Superseded => "older version",
+            Self::Variant => "platform variant",
         }
     }
 

@@ -99,3 +99,66 @@ fn long_queries_are_truncated() {
     assert!(query.runs.len() <= 4 * MAX_WORDS * MAX_RUN_WORDS);
     assert_eq!(query.identifiers.len(), MAX_IDENTIFIERS);
 }
+
+#[test]
+fn a_query_may_be_a_qualified_name() {
+    for (text, name, path, qualified, expected) in [
+        ("Model.save", "save", "django/db/models/base.py", "Model.save", 1.0),
+        ("Model.save", "save", "django/forms/models.py", "BaseModelForm.save", 0.0),
+        ("django.db.models.Model", "Model", "django/db/models/base.py", "Model", 1.0),
+        ("django.db.models.Model", "Model", "tests/models.py", "Model", 1.0 / 3.0),
+        ("foo::bar", "bar", "src/foo.rs", "bar", 1.0),
+        ("foo::bar", "bar", "src/foo.rs", "Builder.bar", 0.8),
+        ("Client.get", "get", "test/client.py", "Client.get", 1.0),
+        ("Client.get", "get", "test/client.py", "AsyncClient.get", 0.8),
+        ("foo::bar", "bar", "src/foo/mod.rs", "bar", 1.0),
+        ("Foo#bar()", "bar", "lib/x.rb", "A.Foo.bar", 1.0),
+        ("pkg.Func", "Func", "pkg/server.go", "Func", 1.0),
+        ("a.b.c", "c", "x/b/a.rs", "c", 0.5),
+        ("x.get", "get", "a.b/x", "get", 1.0),
+        ("x.get", "get", "", "", 0.0),
+        ("get", "get", "x.py", "X.get", 0.0),
+    ] {
+        let query = CodeQuery::parse(text);
+        assert_eq!(query.symbol_name(), Some(name), "{text}");
+        assert_eq!(query.is_qualified(), text != name, "{text}");
+        assert_eq!(query.qualification(path, qualified), expected, "{text} {path} {qualified}");
+    }
+    assert_eq!(CodeQuery::parse("where is Model.save called").symbol_name(), None);
+}
+
+#[test]
+fn some_identifiers_may_be_completed() {
+    for (text, expected) in [
+        ("prefetch_rel", "prefetch_rel"),
+        ("where does prefetch_rel load rows", "prefetch_rel"),
+        ("Model.prefetch", "prefetch"),
+        ("semaphroe", "semaphroe"),
+        ("what does `semaphroe` do", ""),
+        ("a semaphore", ""),
+        ("get", ""),
+        ("Cargo.toml", ""),
+        ("toml", "toml"),
+        ("", ""),
+    ] {
+        let query = CodeQuery::parse(text);
+        assert_eq!(query.completable().collect::<Vec<_>>().join(" "), expected, "{text}");
+    }
+}
+
+#[test]
+fn similar_names_replace_those_asked_for() {
+    let similar = |asked: &str, names: &[&str]| SimilarNames {
+        asked: asked.to_owned(),
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let found = [similar("prefetch_rel", &["prefetch_related", "prefetch_related_objects"])];
+    let (text, query) = CodeQuery::parse_with("QuerySet.prefetch_rel()", &found);
+    assert_eq!(text, "QuerySet.prefetch_related()");
+    assert_eq!(query.identifiers(), ["QuerySet", "prefetch_related", "prefetch_related_objects"]);
+    assert!(query.is_named("prefetch_related") && query.is_named("prefetch_related_objects"));
+    assert!(query.is_similar("prefetch_related") && !query.is_similar("QuerySet"));
+    let (text, query) = CodeQuery::parse_with("é prefetch_rel x_prefetch_rel?", &found);
+    assert_eq!(text, "é prefetch_related x_prefetch_rel?");
+    assert!(!query.is_named("prefetch_related"));
+}

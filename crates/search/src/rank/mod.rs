@@ -1,14 +1,15 @@
 //! Ranks chunks for a code search.
 
 mod scores;
+mod variants;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use isolith_types::{Symbol, SymbolKind};
 
-use crate::identifiers::Stemmer;
-use crate::paths::{FileRole, FileRoles, file_roles, stem};
+use crate::identifiers::{Stemmer, is_name_char};
+use crate::paths::{FileRole, FileRoles, file_roles, stem, superseded};
 use crate::{CodeQuery, CodeWeights, DefinitionBoost, Explanation, Penalty, SearchMode};
 
 use scores::Scores;
@@ -26,6 +27,9 @@ pub struct ChunkCandidate<'c> {
     pub vector: f32,
     /// Share of the query that it contains as a phrase; see [`Phrase`](crate::Phrase).
     pub phrase: f32,
+    /// Share of the query's qualified name that a definition in it has; see
+    /// [`CodeQuery::qualification`].
+    pub qualified: f32,
     /// Number of its first line.
     pub start_line: u32,
     /// The symbols it defines.
@@ -127,8 +131,7 @@ struct Ranking<'a> {
 impl Ranking<'_> {
     /// The best chunk of each file with the score of the file, and the other chunks, both sorted.
     fn best_of_each_file(&mut self) -> (Vec<RankedChunk>, Vec<RankedChunk>) {
-        let files: Vec<Explanation> =
-            (0..self.files.len()).map(|file| self.explain_file(file)).collect();
+        let files = self.explain_files();
         let mut chunks: Vec<RankedChunk> = Vec::with_capacity(self.candidates.len());
         for (candidate, chunk) in self.candidates.iter().enumerate() {
             if let Some(file) = files.get(chunk.file as usize) {
@@ -179,11 +182,25 @@ impl Ranking<'_> {
         }
     }
 
-    fn explain_file(&mut self, file: usize) -> Explanation {
+    fn explain_files(&mut self) -> Vec<Explanation> {
+        let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        let versions = superseded(&paths);
+        let mut files: Vec<Explanation> = (versions.into_iter().enumerate())
+            .map(|(file, older_version)| self.explain_file(file, older_version))
+            .collect();
+        self.lower_variants(&paths, &mut files);
+        files
+    }
+
+    /// `older_version` is the name of the file's version, if a newer one exists.
+    fn explain_file(&mut self, file: usize, older_version: Option<&str>) -> Explanation {
         let CandidateFile { path, generated } = &self.files[file];
         let mut roles = file_roles(path);
         if *generated {
             roles.insert(FileRole::Generated);
+        }
+        if older_version.is_some_and(|version| !self.query.mentions_name(version)) {
+            roles.insert(FileRole::Superseded);
         }
         let max_words = self.weights.stem_words as usize;
         let stem_matches = self.mode.uses_keywords()
@@ -201,6 +218,7 @@ impl Ranking<'_> {
             exact: 0.0,
             definitions: self.definitions[file].clone(),
             penalties: self.penalties(path, roles),
+            quoted: false,
         }
     }
 
@@ -219,6 +237,7 @@ impl Ranking<'_> {
             exact: self.exact[candidate],
             definitions: file.definitions.iter().filter(defines).cloned().collect(),
             penalties: file.penalties.clone(),
+            quoted: false,
         }
     }
 
@@ -283,13 +302,16 @@ impl Ranking<'_> {
 /// Factor for a type that has the name searched for, relative to a function.
 const EXACT_TYPE_FACTOR: f32 = 1.2;
 
+/// Factor for a constructor that has the name searched for, relative to another function.
+const CONSTRUCTOR_FACTOR: f32 = 0.2;
+
 /// Factor for a partial phrase match.
 const PARTIAL_PHRASE_FACTOR: f32 = 0.3;
 
 /// Only one role of each group is penalized.
 const PENALTY_GROUPS: [&[FileRole]; 3] = [
     &[FileRole::Test, FileRole::Example, FileRole::Benchmark, FileRole::Docs, FileRole::Data],
-    &[FileRole::Compat],
+    &[FileRole::Compat, FileRole::Superseded],
     &[FileRole::Vendored, FileRole::Generated, FileRole::Entry],
 ];
 
@@ -321,7 +343,8 @@ fn definition_boosts(
             if boost > 0.0
                 && let Some(file) = all.get_mut(file as usize)
             {
-                file.push(DefinitionBoost { name: name.clone(), boost: boost / divisor });
+                let similar = query.is_similar(name);
+                file.push(DefinitionBoost { name: name.clone(), boost: boost / divisor, similar });
             }
         }
     }
@@ -335,13 +358,11 @@ pub fn is_exact_match(query: &CodeQuery, chunk: &ChunkCandidate<'_>) -> bool {
 
 /// The symbols of a chunk that the whole query names.
 fn exact_definitions<'c>(
-    query: &CodeQuery,
+    query: &'c CodeQuery,
     chunk: &ChunkCandidate<'c>,
 ) -> impl Iterator<Item = &'c Symbol> {
-    let name = query.symbol_name();
-    let is_named = move |symbol: &&Symbol| {
-        name.is_some_and(|name| symbol.name == name) && symbol.kind != SymbolKind::Heading
-    };
+    let is_named =
+        move |symbol: &&Symbol| symbol.kind != SymbolKind::Heading && query.is_named(&symbol.name);
     chunk.symbols.iter().filter(is_named)
 }
 
@@ -355,13 +376,26 @@ fn exact_boost(
     if !mode.uses_keywords() {
         return 0.0;
     }
-    // A class ranks above its constructors, which have the same name.
-    let factor = |symbol: &Symbol| if symbol.kind.is_type() { EXACT_TYPE_FACTOR } else { 1.0 };
+    let factor =
+        |symbol: &Symbol| definition_factor(symbol, chunk) * query.name_factor(&symbol.name);
     if let Some(best) = exact_definitions(query, chunk).map(factor).reduce(f32::max) {
-        return sanitized(weights.exact_definition) * best;
+        return sanitized(weights.exact_definition) * best * (1.0 + sanitized(chunk.qualified));
     }
     let share = if chunk.phrase < 1.0 { chunk.phrase * PARTIAL_PHRASE_FACTOR } else { 1.0 };
     sanitized(weights.exact) * share
+}
+
+/// A class ranks above its constructors, which have the same name.
+fn definition_factor(symbol: &Symbol, chunk: &ChunkCandidate<'_>) -> f32 {
+    let is_constructor = || {
+        let last = |parent: &str| parent.rsplit(|c| !is_name_char(c)).next() == Some(&symbol.name);
+        chunk.parent.is_some_and(last)
+    };
+    match symbol.kind.is_type() {
+        true => EXACT_TYPE_FACTOR,
+        false if is_constructor() => CONSTRUCTOR_FACTOR,
+        false => 1.0,
+    }
 }
 
 fn definition_boost(kind: SymbolKind, weights: &CodeWeights) -> f32 {

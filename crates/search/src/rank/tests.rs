@@ -19,6 +19,7 @@ fn candidate(file: u32, start_line: u32, keywords: f32, vector: f32) -> ChunkCan
         keywords,
         vector,
         phrase: 0.0,
+        qualified: 0.0,
         start_line,
         symbols: &[],
         parent: None,
@@ -176,6 +177,50 @@ fn file_roles_are_penalized_unless_requested() {
     docs/retry.md:1  0.255: keywords 0.35, meaning 0.50, document ×0.3
     vendor/legacy/retry_test.go:1  0.041: keywords 0.40, meaning 0.50, test file ×0.3, legacy folder ×0.3, vendored ×0.5
     ");
+}
+
+/// The paths of the hits, best first, if every file scores a little less than the previous one.
+fn order(query: &str, paths: &[&str]) -> Vec<String> {
+    let candidates: Vec<ChunkCandidate<'_>> =
+        (0..paths.len()).map(|file| candidate(file as u32, 1, 20.0 - file as f32, 0.5)).collect();
+    let search = Search { query, paths, candidates: &candidates, ..Search::default() };
+    let path = |hit: &RankedChunk| paths[candidates[hit.candidate].file as usize].to_owned();
+    search.run().iter().map(path).collect()
+}
+
+#[test]
+fn older_versions_follow_newer_ones() {
+    let paths = ["apps/v1beta1/defaults.go", "apps/v1/defaults.go", "apps/v2alpha1/defaults.go"];
+    let current = ["apps/v1/defaults.go", "apps/v2alpha1/defaults.go", "apps/v1beta1/defaults.go"];
+    for (query, expected) in [
+        ("how are defaults set", current),
+        // Unless the query names them.
+        ("how are v1beta1 defaults set", paths),
+    ] {
+        assert_eq!(order(query, &paths), expected, "{query}");
+    }
+    let paths = ["lib/v1/fields.py", "lib/v1/main.py", "lib/fields.py", "lib/main.py"];
+    let current = ["lib/fields.py", "lib/main.py", "lib/v1/fields.py", "lib/v1/main.py"];
+    assert_eq!(order("how are fields validated", &paths), current);
+}
+
+#[test]
+fn variants_for_platforms_do_not_fill_the_list() {
+    let paths = ["sys/unix/pipe.rs", "sys/windows/pipe.rs", "sys/wasm/pipe.rs", "io/copy.rs"];
+    let collapsed = ["sys/unix/pipe.rs", "io/copy.rs", "sys/windows/pipe.rs", "sys/wasm/pipe.rs"];
+    let windows = ["sys/unix/pipe.rs", "sys/windows/pipe.rs", "io/copy.rs", "sys/wasm/pipe.rs"];
+    for (query, expected) in [
+        ("how are pipes read", collapsed),
+        ("how are pipes read on Windows", windows),
+        ("what does pipe.rs do", paths),
+    ] {
+        assert_eq!(order(query, &paths), expected, "{query}");
+    }
+    let all = CodeWeights { variant: 1.0, ..CodeWeights::default() };
+    let candidates = [candidate(0, 1, 9.0, 0.5), candidate(1, 1, 8.9, 0.5)];
+    let search =
+        Search { paths: &paths[..2], candidates: &candidates, weights: all, ..Search::default() };
+    assert!(search.run().iter().all(|hit| hit.explanation.penalties.is_empty()));
 }
 
 #[test]
@@ -346,4 +391,44 @@ proptest! {
         }
         prop_assert_eq!(before, rows(&candidates));
     }
+}
+
+#[test]
+fn qualified_definitions_come_first() {
+    let save = [symbol("save", SymbolKind::Method)];
+    let method = |file, keywords, qualified| ChunkCandidate {
+        symbols: &save,
+        qualified,
+        ..candidate(file, 1, keywords, 0.1)
+    };
+    let hits = Search {
+        query: "Model.save",
+        paths: &["forms.py", "base.py"],
+        candidates: &[method(0, 5.0, 0.0), method(1, 3.0, 1.0)],
+        ..Search::default()
+    }
+    .run();
+    assert_eq!(hits.iter().map(|hit| hit.candidate).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn a_class_comes_before_its_constructors() {
+    let class = [symbol("Field", SymbolKind::Class)];
+    let constructor = [symbol("Field", SymbolKind::Method)];
+    let hits = Search {
+        query: "Field",
+        paths: &["field.java"],
+        candidates: &[
+            ChunkCandidate { symbols: &class, ..candidate(0, 10, 1.0, 0.1) },
+            ChunkCandidate {
+                symbols: &constructor,
+                parent: Some("Field"),
+                ..candidate(0, 20, 5.0, 0.3)
+            },
+        ],
+        limit: 1,
+        ..Search::default()
+    }
+    .run();
+    assert_eq!(hits[0].candidate, 0);
 }

@@ -13,6 +13,8 @@ pub enum SegmentKind {
     Text,
     /// The graph's edges, for traversal.
     Graph,
+    /// The texts of files.
+    Source,
 }
 
 impl fmt::Display for SegmentKind {
@@ -21,6 +23,7 @@ impl fmt::Display for SegmentKind {
             SegmentKind::Vector => "vector",
             SegmentKind::Text => "text",
             SegmentKind::Graph => "graph",
+            SegmentKind::Source => "source",
         })
     }
 }
@@ -49,6 +52,7 @@ impl Header {
             SegmentKind::Vector => 1,
             SegmentKind::Text => 2,
             SegmentKind::Graph => 3,
+            SegmentKind::Source => 4,
         };
         let mut bytes = HeaderBytes::new(HEADER_MAGIC);
         bytes.u32(8, VERSION);
@@ -72,6 +76,7 @@ impl Header {
             1 => SegmentKind::Vector,
             2 => SegmentKind::Text,
             3 => SegmentKind::Graph,
+            4 => SegmentKind::Source,
             other => return Err(SegmentError::damaged(path, format!("unknown kind {other}"))),
         };
         if bytes.get_u32(20) as usize != BLOCK {

@@ -169,7 +169,7 @@ impl<'a> ContainerWriter<'a> {
         SegmentError::io(operation, self.storage.path(&self.name))
     }
 
-    fn invalid(&self, problem: String) -> SegmentError {
+    pub(crate) fn invalid(&self, problem: String) -> SegmentError {
         SegmentError::invalid("write", self.storage.path(&self.name), problem)
     }
 }

@@ -163,8 +163,8 @@ impl<'a> VectorBuilder<'a> {
 
 /// Scales a vector to unit length if the metric is cosine.
 fn normalize(vector: &mut [f32], metric: Metric) -> Result<(), VectorProblem> {
-    let length = exact::length(vector, metric)?;
-    if metric == Metric::Cosine {
+    let length = exact::length(vector)?;
+    if metric == Metric::Cosine && length > 0.0 {
         let scale = length.recip();
         vector.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
     }

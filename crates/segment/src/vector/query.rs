@@ -58,8 +58,8 @@ impl PreparedQuery {
             return Err(VectorProblem::Dimension { expected, found });
         }
         let metric = parameters.metric;
-        let length = exact::length(query, metric)?;
-        let unit = if metric == Metric::Cosine { length.recip() } else { 1.0 };
+        let length = exact::length(query)?;
+        let unit = if metric == Metric::Cosine && length > 0.0 { length.recip() } else { 1.0 };
         let centroid = &parameters.centroid;
         buffers.centered.clear();
         let mut centroid_product = 0.0;

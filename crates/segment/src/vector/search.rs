@@ -105,16 +105,15 @@ impl VectorSegment {
         }
         let mut entries = scan.shortlist.finish();
         entries.truncate(MIN_CANDIDATES.max(limit.saturating_mul(CANDIDATES_PER_RESULT)));
-        let candidate = |entry: &ShortlistEntry| {
-            Ok(VectorCandidate {
-                position: entry.position,
-                row: self.row(entry.position)?,
-                change: self.change(entry.position)?,
-                distance_estimate: entry.estimate as f32,
-                distance_at_least: (entry.at_least as f32).next_down(),
-            })
+        let (rows, changes) = (self.all_rows()?, self.all_changes()?);
+        let candidate = |entry: &ShortlistEntry| VectorCandidate {
+            position: entry.position,
+            row: rows.get(entry.position),
+            change: changes.get(entry.position),
+            distance_estimate: entry.estimate as f32,
+            distance_at_least: (entry.at_least as f32).next_down(),
         };
-        entries.iter().map(candidate).collect()
+        Ok(entries.iter().map(candidate).collect())
     }
 
     fn codes_pay_off(&self, live: LivePositions<'_>, limit: usize) -> bool {

@@ -110,13 +110,13 @@ impl VectorSegment {
 
     /// The position of a row, if the segment contains it. Fails if the file is damaged.
     pub fn position_of(&self, row: u64) -> Result<Option<usize>, SegmentError> {
-        Ok(Rows::new(self.container.bytes(self.rows.clone())?).find(row).ok())
+        Ok(self.all_rows()?.find(row).ok())
     }
 
     /// Adds the positions of rows to `bits`. Rows should ascend; those not in the segment are
     /// ignored. Fails if the file is damaged.
     pub fn positions_of(&self, rows: &[u64], bits: &mut Bits) -> Result<(), SegmentError> {
-        let known = Rows::new(self.container.bytes(self.rows.clone())?);
+        let known = self.all_rows()?;
         known.find_all(rows, |position| bits.insert(position));
         Ok(())
     }
@@ -130,6 +130,14 @@ impl VectorSegment {
     pub(super) fn records(&self, positions: Range<usize>) -> Range<usize> {
         let stride = self.parameters.stride();
         self.vectors.start + positions.start * stride..self.vectors.start + positions.end * stride
+    }
+
+    pub(super) fn all_rows(&self) -> Result<Rows<'_>, SegmentError> {
+        Ok(Rows::new(self.container.bytes(self.rows.clone())?))
+    }
+
+    pub(super) fn all_changes(&self) -> Result<Rows<'_>, SegmentError> {
+        Ok(Rows::new(self.container.bytes(self.changes.clone())?))
     }
 
     fn number(&self, section: &Range<usize>, position: usize) -> Result<u64, SegmentError> {

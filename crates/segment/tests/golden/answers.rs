@@ -4,11 +4,13 @@ use isolate_types::InWorker;
 use isolith_graph::Direction;
 use isolith_segment::exact::ExactQuery;
 use isolith_segment::text::{Analyzer, Keywords, Ranking, TextSegment};
-use isolith_segment::{GraphSegment, SearchBuffers, VectorSegment};
+use isolith_segment::{GraphSegment, SearchBuffers, SourceSegment, VectorSegment};
 use isolith_types::Metric;
 
 use crate::golden;
-use crate::inputs::{Input, NODES, ROWS, row_and_change, vector};
+use crate::inputs::{
+    FILES, Input, NODES, ROWS, chunks, is_generated, row_and_change, symbols, vector,
+};
 
 #[test]
 fn vector_search() {
@@ -86,4 +88,25 @@ fn graph_traversal() {
     let mut found: Vec<(i64, i64)> = found.iter().map(|hop| (hop.edge, hop.node)).collect();
     found.sort_unstable();
     assert_eq!(found, [(10, 2), (11, 5), (12, 2), (1 << 41, 1 << 40)]);
+}
+
+#[test]
+fn texts_of_files_are_found() {
+    let path = golden(Input::Source).0;
+    let segment = SourceSegment::open(&path, None, InWorker::in_process()).unwrap();
+    segment.verify().unwrap();
+    assert_eq!((segment.files(), segment.len()), (3, 4));
+    for (at, (id, root, path, starts, text)) in FILES.into_iter().enumerate() {
+        let file = segment.file(at).unwrap();
+        assert_eq!((file.id, file.root, file.path, file.starts), (id, root, path, starts));
+        assert_eq!(file.generated, is_generated(id));
+        assert_eq!(segment.text(at).unwrap(), text.as_bytes());
+        for chunk in chunks(id, starts, &symbols()) {
+            let position = segment.chunk_of(chunk.row).unwrap();
+            let facts = segment.facts(position).unwrap();
+            assert_eq!((segment.file_of(position), facts.change), (at, chunk.change));
+            assert_eq!((facts.start_line, facts.end_line), chunk.lines);
+            assert_eq!((facts.parent.as_deref(), &*facts.symbols), (chunk.parent, chunk.symbols));
+        }
+    }
 }

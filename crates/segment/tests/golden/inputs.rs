@@ -7,9 +7,10 @@ use isolith_graph::{CsrLists, Link};
 use isolith_segment::storage::lossy::LossyStorage;
 use isolith_segment::text::{Analyzer, TextBuilder, TextFields, TextSegment};
 use isolith_segment::{
-    GraphSegment, SegmentError, VectorBuilder, VectorSegment, VectorSpec, write_graph,
+    GraphSegment, SegmentError, SourceBuilder, SourceChunk, SourceFile, SourceSegment,
+    VectorBuilder, VectorSegment, VectorSpec, write_graph,
 };
-use isolith_types::Metric;
+use isolith_types::{Metric, Symbol, SymbolKind};
 
 /// Number of rows of vector segments: more than one block of codes.
 pub(crate) const ROWS: usize = 40;
@@ -19,17 +20,19 @@ pub(crate) enum Input {
     Vector(Metric, u32),
     Text(Analyzer),
     Graph,
+    Source,
 }
 
 impl Input {
     /// With and without codes, padded and not; both analyzers.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Vector(Metric::Cosine, 100),
         Self::Vector(Metric::L2, 5),
         Self::Vector(Metric::Dot, 64),
         Self::Text(Analyzer::Code),
         Self::Text(Analyzer::Prose),
         Self::Graph,
+        Self::Source,
     ];
 
     pub(crate) fn kind(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Input {
             Self::Vector(..) => "vector",
             Self::Text(_) => "text",
             Self::Graph => "graph",
+            Self::Source => "source",
         }
     }
 
@@ -46,6 +50,7 @@ impl Input {
             Self::Text(Analyzer::Code) => "code",
             Self::Text(Analyzer::Prose) => "prose",
             Self::Graph => "small",
+            Self::Source => "files",
         }
     }
 
@@ -76,6 +81,16 @@ impl Input {
                 let [out, incoming] = lists();
                 write_graph(&storage, "s", &NODES, [&out, &incoming], token).unwrap();
             }
+            Self::Source => {
+                let mut builder = SourceBuilder::create(&storage, "s", token).unwrap();
+                let symbols = symbols();
+                for (id, root, path, starts, text) in FILES {
+                    let (generated, chunks) = (is_generated(id), &chunks(id, starts, &symbols));
+                    let file = SourceFile { id, root, path, generated, chunks, text };
+                    builder.push(&file).unwrap();
+                }
+                builder.finish().unwrap();
+            }
         }
         storage.contents("s").unwrap()
     }
@@ -86,8 +101,37 @@ impl Input {
             Self::Vector(..) => VectorSegment::open(path, None, token).map(|_| ()),
             Self::Text(_) => TextSegment::open(path, None, token).map(|_| ()),
             Self::Graph => GraphSegment::open(path, None, token).map(|_| ()),
+            Self::Source => SourceSegment::open(path, None, token).map(|_| ()),
         }
     }
+}
+
+/// Number, root, path, starts of chunks and text of files.
+pub(crate) const FILES: [(u64, u64, &str, &[u32], &str); 3] = [
+    (1, 1, "src/größe.rs", &[0, 12], "fn a() {}\n\n\nfn b() {}\n"),
+    (2, 1, "notes.txt", &[0], "\r\n \r\nä line without an end"),
+    (1 << 33, 2, "src/größe.rs", &[0], "another root\n"),
+];
+
+/// The chunks of a file, with the rows and changes that follow from its number.
+/// The first chunk of each defines two symbols, the others are in a module.
+pub(crate) fn chunks<'a>(id: u64, starts: &[u32], symbols: &'a [Symbol]) -> Vec<SourceChunk<'a>> {
+    let chunk = |(at, start): (usize, &u32)| {
+        let row = id * 10 + at as u64;
+        let lines = (1 + 3 * at as u32, 2 + 3 * at as u32);
+        let (parent, symbols) = if at == 0 { (None, symbols) } else { (Some("möbel"), &[][..]) };
+        SourceChunk { row, change: row + 1000, start: *start, lines, parent, symbols }
+    };
+    starts.iter().enumerate().map(chunk).collect()
+}
+
+pub(crate) fn symbols() -> [Symbol; 2] {
+    let symbol = |(name, kind): (&str, SymbolKind)| Symbol { name: name.to_owned(), kind, line: 2 };
+    [("größe", SymbolKind::Function), ("A", SymbolKind::Heading)].map(symbol)
+}
+
+pub(crate) fn is_generated(id: u64) -> bool {
+    id == 2
 }
 
 pub(crate) fn row_and_change(position: usize) -> (u64, u64) {

@@ -6,7 +6,9 @@ use isolith_segment::text::Analyzer;
 use isolith_types::Metric;
 
 use crate::golden;
-use crate::inputs::{EDGES, Input, NODES, ROWS, row_and_change, texts, vector};
+use crate::inputs::{
+    EDGES, FILES, Input, NODES, ROWS, chunks, is_generated, row_and_change, symbols, texts, vector,
+};
 
 const BLOCK: usize = 65_536;
 
@@ -34,7 +36,10 @@ fn f32s(bytes: &[u8]) -> Vec<f32> {
 fn sections(bytes: &[u8], kind: u32) -> (Vec<String>, BTreeMap<String, &[u8]>) {
     let (header, trailer) = (&bytes[..64], &bytes[bytes.len() - 64..]);
     assert_eq!(&header[..8], b"ISLTSEG\0");
-    assert_eq!([8, 12, 16, 20].map(|at| u32_at(header, at)), [1, kind, 1, BLOCK as u32]);
+    assert_eq!(
+        [8, 12, 16, 20].map(|at| u32_at(header, at)),
+        [1, kind, if kind == 4 { 2 } else { 1 }, BLOCK as u32]
+    );
     assert!(header[24..60].iter().all(|byte| *byte == 0));
     assert_eq!(u32_at(header, 60), crc32c::crc32c(&header[..60]));
 
@@ -238,4 +243,65 @@ fn graph_segments_have_the_documented_layout() {
         assert_eq!(section("kinds"), edges.map(|edge| edge.1.to_le_bytes()).as_flattened());
         assert_eq!(section("edges"), edges.map(|edge| edge.3.to_le_bytes()).as_flattened());
     }
+}
+
+#[test]
+fn source_segments_have_the_documented_layout() {
+    let (_, bytes) = golden(Input::Source);
+    let (names, sections) = sections(&bytes, 4);
+    let expected = [
+        "texts",
+        "text.ends",
+        "ids",
+        "roots",
+        "paths",
+        "path.ends",
+        "chunk.ends",
+        "rows",
+        "changes",
+        "starts",
+        "generated",
+        "lines",
+        "names",
+        "name.ends",
+        "by.row",
+    ];
+    assert_eq!(names, expected);
+    let short =
+        |numbers: Vec<u32>| -> Vec<u8> { numbers.into_iter().flat_map(u32::to_le_bytes).collect() };
+    let ends = |lengths: Vec<usize>| -> Vec<u32> {
+        let sum = |sum: &mut u32, length: usize| {
+            *sum += length as u32;
+            Some(*sum)
+        };
+        lengths.into_iter().scan(0, sum).collect()
+    };
+    let defined = symbols();
+    let all = FILES.map(|(id, .., starts, _)| chunks(id, starts, &defined)).concat();
+    assert_eq!(sections["texts"], FILES.map(|file| file.4).concat().as_bytes());
+    let text_ends = ends(FILES.iter().map(|file| file.4.len()).collect());
+    assert_eq!(sections["text.ends"], column(text_ends.into_iter().map(u64::from)));
+    assert_eq!(sections["ids"], column(FILES.iter().map(|file| file.0)));
+    assert_eq!(sections["roots"], column(FILES.iter().map(|file| file.1)));
+    assert_eq!(sections["paths"], FILES.map(|file| file.2).concat().as_bytes());
+    let path_ends = ends(FILES.iter().map(|file| file.2.len()).collect());
+    assert_eq!(sections["path.ends"], short(path_ends));
+    let chunk_ends = ends(FILES.iter().map(|file| file.3.len()).collect());
+    assert_eq!(sections["chunk.ends"], short(chunk_ends));
+    assert_eq!(sections["rows"], column(all.iter().map(|chunk| chunk.row)));
+    assert_eq!(sections["changes"], column(all.iter().map(|chunk| chunk.change)));
+    assert_eq!(sections["starts"], short(all.iter().map(|chunk| chunk.start).collect()));
+    assert_eq!(sections["generated"], FILES.map(|file| u8::from(is_generated(file.0))));
+    let lines = all.iter().flat_map(|chunk| [chunk.lines.0, chunk.lines.1]);
+    assert_eq!(sections["lines"], short(lines.collect()));
+    let one = [short(vec![0]), vec![0], short(vec![2, 7]), "größe".into()].concat();
+    let first = [one, vec![10], short(vec![2, 1]), b"A".to_vec()].concat();
+    let second = [short(vec![7]), "möbel".into()].concat();
+    let names = [&first, &second, &first, &first].map(Vec::clone);
+    assert_eq!(sections["names"], names.concat());
+    let name_ends = ends(names.iter().map(Vec::len).collect());
+    assert_eq!(sections["name.ends"], short(name_ends));
+    let mut by_row: Vec<u32> = (0..all.len() as u32).collect();
+    by_row.sort_by_key(|at| all[*at as usize].row);
+    assert_eq!(sections["by.row"], short(by_row));
 }

@@ -59,8 +59,8 @@ fn current_code_writes_the_golden_bytes() {
             built == golden,
             "the bytes of {input:?} have changed ({} bytes, were {}; first difference at \
              {first:?}), but not its version. Users' stores contain segments of this version. \
-             Raise `LAYOUT` of this kind (`vector/segment.rs`, `text/parameters.rs`, `graph.rs`) \
-             or `VERSION` of the container (`container/layout.rs`), describe the change in \
+             Raise `LAYOUT` of this kind (`vector/segment.rs`, `text/parameters.rs`, `graph.rs`, \
+             `source.rs`) or `VERSION` of the container (`container/layout.rs`), describe the change in \
              docs/format.md, and add new golden files with `{BLESS}`. Keep the old ones.",
             built.len(),
             golden.len(),

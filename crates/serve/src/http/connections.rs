@@ -131,7 +131,7 @@ impl Connections {
         Arc::new(Connection { shared: Arc::clone(&self.0), number, slot })
     }
 
-    #[cfg(test)]
+    /// The numbers of pending and admitted connections.
     pub(crate) fn count(&self) -> (usize, usize) {
         let table = self.0.table();
         (table.pending.len(), table.admitted)

@@ -12,12 +12,13 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::DefaultBodyLimit;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, Method, Request, header};
+use axum::middleware::from_fn;
+use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::MAX_BODY_BYTES;
@@ -25,6 +26,9 @@ use super::connections::{Connection, Limits, RequestGuard};
 use super::hosts::AllowedHosts;
 use super::refusal::{Refusal, with_json_error};
 use super::token::Token;
+use crate::chroma;
+use crate::metrics::note_route;
+use crate::server::Server;
 
 /// Served without a token, and without reading a body.
 const PUBLIC_PATH: &str = "/health";
@@ -32,11 +36,13 @@ const PUBLIC_PATH: &str = "/health";
 /// Maximum size of all headers of a request.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// How much of an oversized body is read and discarded, so that the client can read the answer.
-const DISCARDED_BYTES: usize = 4 * MAX_BODY_BYTES;
+/// How much of an oversized body is read and discarded beyond the limit, so that the client can
+/// read the answer.
+const DISCARDED_BYTES: usize = 3 * MAX_BODY_BYTES;
 
-/// Maximum total size of the bodies being read, counted in units of [`BODY_UNIT`].
-const MAX_BODIES_BYTES: usize = 64 << 20;
+/// Maximum total size of the bodies being read, counted in units of [`BODY_UNIT`]. Large ones count
+/// until they are answered.
+const MAX_BODIES_BYTES: usize = 160 << 20;
 const BODY_UNIT: usize = 1 << 10;
 
 pub(crate) struct Gate {
@@ -53,8 +59,8 @@ impl Gate {
     /// Puts routes behind the gate.
     pub(crate) fn around(self, router: Router) -> Gated {
         // The gate applies its own limit to all routes.
-        let router = router.layer(DefaultBodyLimit::disable());
-        Gated { gate: Arc::new(self), router: TowerToHyperService::new(router) }
+        let router = router.layer(DefaultBodyLimit::disable()).layer(from_fn(note_route));
+        Gated { gate: Arc::new(self), router: TowerToHyperService::new(router), server: None }
     }
 }
 
@@ -63,9 +69,16 @@ impl Gate {
 pub(crate) struct Gated {
     gate: Arc<Gate>,
     router: TowerToHyperService<Router>,
+    /// The server that counts its requests.
+    server: Option<Server>,
 }
 
 impl Gated {
+    /// Counts all requests.
+    pub(crate) fn counted_by(self, server: &Server) -> Self {
+        Self { server: Some(server.clone()), ..self }
+    }
+
     /// Answers a request. It counts as in progress until the answer's body is dropped.
     pub(crate) async fn answer<B>(
         &self,
@@ -75,18 +88,24 @@ impl Gated {
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
-        let guard = connection.begin();
+        let (guard, began) = (connection.begin(), Instant::now());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let mut response = match self.gate.admit(request, connection).await {
-            Ok(request) => match self.router.call(request).await {
-                Ok(response) => with_json_error(response, &method, &path).await,
-                Err(never) => match never {},
-            },
+            Ok((request, permit)) => {
+                let _held = permit.filter(|_| path.starts_with(chroma::PREFIX));
+                match self.router.call(request).await {
+                    Ok(response) => with_json_error(response, &method, &path).await,
+                    Err(never) => match never {},
+                }
+            }
             Err(refusal) => {
                 tracing::debug!(%method, path, ?refusal, "request refused");
-                refusal.into_response()
+                refusal.answer(&path)
             }
         };
+        if let Some(server) = &self.server {
+            server.monitoring().requests.add(&method, &response, began.elapsed());
+        }
         if !connection.is_admitted() {
             // Slots for pending connections are few.
             let close = HeaderValue::from_static("close");
@@ -97,12 +116,12 @@ impl Gated {
 }
 
 impl Gate {
-    /// Checks a request and reads its whole body.
+    /// Checks a request and reads its whole body. The permit counts the body as being read.
     async fn admit<B>(
         &self,
         request: Request<B>,
         connection: &Connection,
-    ) -> Result<Request<Body>, Refusal>
+    ) -> Result<(Request<Body>, Option<SemaphorePermit<'_>>), Refusal>
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
@@ -116,42 +135,43 @@ impl Gate {
             connection.admit()?;
         }
         if is_public(&parts) {
-            return Ok(Request::from_parts(parts, Body::empty()));
+            return Ok((Request::from_parts(parts, Body::empty()), None));
         }
         if token_matches == Some(false) {
             return Err(Refusal::NoToken);
         }
-        let bytes = self.read_body(&parts.headers, body, connection.limits()).await?;
+        let (bytes, permit) = self.read_body(&parts, body, connection.limits()).await?;
         // Without a token, a complete request is enough to be admitted.
         connection.admit()?;
-        Ok(Request::from_parts(parts, Body::from(bytes)))
+        Ok((Request::from_parts(parts, Body::from(bytes)), Some(permit)))
     }
 
     /// Reads a body within the limits of size and time.
     async fn read_body<B>(
         &self,
-        headers: &HeaderMap,
+        request: &Parts,
         mut body: B,
         limits: &Limits,
-    ) -> Result<Bytes, Refusal>
+    ) -> Result<(Bytes, SemaphorePermit<'_>), Refusal>
     where
         B: hyper::body::Body<Data = Bytes> + Unpin,
     {
         let declared =
             body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-        let expects_continue = headers.contains_key(header::EXPECT);
-        if declared
-            .is_some_and(|size| size > DISCARDED_BYTES || size > MAX_BODY_BYTES && expects_continue)
-        {
-            return Err(Refusal::LargeBody);
+        let expects_continue = request.headers.contains_key(header::EXPECT);
+        let most = body_limit(request.uri.path());
+        let is_refused = |size| size > most + DISCARDED_BYTES || size > most && expects_continue;
+        if declared.is_some_and(is_refused) {
+            return Err(Refusal::LargeBody { limit: most });
         }
         let began = Instant::now();
-        let units = declared.unwrap_or(MAX_BODY_BYTES).min(MAX_BODY_BYTES).div_ceil(BODY_UNIT);
+        let units = declared.unwrap_or(most).min(most).div_ceil(BODY_UNIT);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
         let permit = timeout_at(began + limits.body, self.bodies.acquire_many(units)).await;
-        let _permit = permit.map_err(|_| Refusal::TooManyConnections)?;
-        let (mut bytes, mut received) =
-            (Vec::with_capacity(declared.unwrap_or(0).min(MAX_BODY_BYTES)), 0);
+        let permit = permit.ok().and_then(Result::ok).ok_or(Refusal::TooManyConnections)?;
+        // A length that is only claimed takes no more memory than what arrives.
+        let capacity = declared.unwrap_or(0).min(MAX_BODY_BYTES);
+        let (mut bytes, mut received) = (Vec::with_capacity(capacity), 0);
         loop {
             let extra = received as u64 * 1000 / (limits.body_bytes_per_second as u64).max(1);
             let end = began + limits.body + Duration::from_millis(extra);
@@ -163,15 +183,24 @@ impl Gate {
             };
             let Ok(data) = frame.into_data() else { continue };
             received += data.len();
-            if received > DISCARDED_BYTES || received > MAX_BODY_BYTES && expects_continue {
-                return Err(Refusal::LargeBody);
+            if is_refused(received) {
+                return Err(Refusal::LargeBody { limit: most });
             }
-            if received <= MAX_BODY_BYTES {
+            if received <= most {
                 bytes.extend_from_slice(&data);
             }
         }
-        if received > MAX_BODY_BYTES { Err(Refusal::LargeBody) } else { Ok(bytes.into()) }
+        if received > most {
+            Err(Refusal::LargeBody { limit: most })
+        } else {
+            Ok((bytes.into(), permit))
+        }
     }
+}
+
+/// Maximum size of the body of a request for this path.
+fn body_limit(path: &str) -> usize {
+    if path.starts_with(chroma::PREFIX) { chroma::MAX_BODY_BYTES } else { MAX_BODY_BYTES }
 }
 
 fn is_public(request: &Parts) -> bool {

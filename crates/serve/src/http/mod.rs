@@ -1,4 +1,5 @@
-//! The server over HTTP: the protocol at `/mcp`, and `/health` for monitoring.
+//! The server over HTTP: the protocol at `/mcp`, the API at `/v1`, and `/health` and `/metrics` for
+//! monitoring.
 
 mod accept;
 mod connections;
@@ -28,6 +29,8 @@ use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::api;
+use crate::chroma::{self, Chroma};
 use crate::server::Server;
 use crate::sessions::Sessions;
 use accept::Listener;
@@ -62,6 +65,8 @@ pub struct HttpOptions {
     pub stateless: bool,
     /// Serve the fixtures of the conformance suite; fails in builds that lack them.
     pub conformance: bool,
+    /// Whether a client of Chroma's API may delete everything that it can reach.
+    pub allow_reset: bool,
     /// Maximum number of authenticated connections.
     pub connections: usize,
 }
@@ -97,8 +102,11 @@ impl Server {
             Listen::Tcp(address) => AllowedHosts::of(address.ip(), &options.hosts),
             Listen::Unix(_) => AllowedHosts::any(),
         };
-        let router = Gate::new(hosts, token.clone()).around(self.router(options));
+        let gated = Gate::new(hosts, token.clone()).around(self.router(options));
+        let router = gated.counted_by(self);
         let connections = Connections::new(Limits::of(options.connections));
+        let counted = connections.clone();
+        self.monitoring().count_connections(move || counted.count());
         Ok(HttpServer { listener, connections, router, server: self.clone() })
     }
 
@@ -119,7 +127,13 @@ impl Server {
         );
         let end_sessions = middleware::from_fn_with_state(sessions, end_session);
         let mcp = Router::new().fallback_service(service).layer(end_sessions);
-        Router::new().nest("/mcp", mcp).route("/health", get(health))
+        let chroma = chroma::routes(Chroma::new(self.clone(), options.allow_reset));
+        Router::new()
+            .nest_service("/mcp", mcp)
+            .nest("/v1", api::router(self))
+            .merge(chroma)
+            .route("/health", get(health))
+            .merge(crate::metrics::routes(self))
     }
 
     fn protocol_config(&self, options: &HttpOptions) -> StreamableHttpServerConfig {

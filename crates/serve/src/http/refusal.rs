@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use isolith_types::{Code, Failure};
 use serde_json::json;
 
-use super::MAX_BODY_BYTES;
+use crate::chroma::{self, ChromaError};
+use crate::hints::for_agents;
 
 /// Maximum length of an error text of a library that is passed on.
 const MAX_ERROR_BYTES: usize = 4096;
@@ -25,7 +26,10 @@ pub(crate) enum Refusal {
     ForbiddenUser,
     TooManyConnections,
     LargeHead,
-    LargeBody,
+    LargeBody {
+        /// In bytes.
+        limit: usize,
+    },
     /// The client disconnected, or the body is malformed.
     BrokenBody,
     SlowHead,
@@ -41,7 +45,7 @@ impl Refusal {
                 StatusCode::FORBIDDEN
             }
             Self::SlowHead | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::LargeBody => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::LargeBody { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -85,9 +89,9 @@ impl Refusal {
                 "the headers of the request are too large".to_owned(),
                 "send fewer or shorter headers",
             ),
-            Self::LargeBody => (
+            Self::LargeBody { limit } => (
                 Code::TooLarge,
-                format!("the body of the request is larger than {MAX_BODY_BYTES} bytes"),
+                format!("the body of the request is larger than {limit} bytes"),
                 "split the request",
             ),
             Self::BrokenBody => (
@@ -107,6 +111,19 @@ impl Refusal {
             ),
         };
         Failure::new(code, message).with_hint(hint)
+    }
+
+    /// The answer to a request for this path.
+    pub(crate) fn answer(self, path: &str) -> Response {
+        if !path.starts_with(chroma::PREFIX) {
+            return self.into_response();
+        }
+        let Failure { message, hint, .. } = self.failure();
+        let message = match hint {
+            Some(hint) => format!("{message}; {}", for_agents(&hint)),
+            None => message,
+        };
+        ChromaError::of_status(self.status(), message).into_response()
     }
 
     /// The complete HTTP response, for connections without a parsed request.
@@ -143,6 +160,13 @@ pub(crate) async fn with_json_error(response: Response, method: &Method, path: &
     let (mut parts, body) = response.into_parts();
     let text = axum::body::to_bytes(body, MAX_ERROR_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
+    if path.starts_with(chroma::PREFIX) {
+        let Failure { message, .. } = explanation(status, text.trim(), method, path);
+        let (_, body) = ChromaError::of_status(status, message).into_response().into_parts();
+        parts.headers.remove(header::CONTENT_LENGTH);
+        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        return Response::from_parts(parts, body);
+    }
     let (_, body) = answer(status, &explanation(status, text.trim(), method, path)).into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -158,7 +182,7 @@ fn explanation(status: StatusCode, text: &str, method: &Method, path: &str) -> F
     };
     let failure = match (status, text) {
         (StatusCode::NOT_FOUND, "") => Failure::new(code, format!("nothing is served at {path}"))
-            .with_hint("the Model Context Protocol is at /mcp"),
+            .with_hint("the Model Context Protocol is at /mcp, the API at /v1 (GET /v1/docs)"),
         (StatusCode::METHOD_NOT_ALLOWED, _) => {
             Failure::new(code, format!("{path} does not support {method}"))
                 .with_hint("the Allow header lists the supported methods")

@@ -1,7 +1,10 @@
 //! The token that clients must send.
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use isolith_types::{Code, Failure};
+
+/// The header in which clients of Chroma may send the token.
+const CHROMA_TOKEN: &str = "x-chroma-token";
 
 const MIN_LENGTH: usize = 16;
 
@@ -33,10 +36,14 @@ impl Token {
 
     /// Whether a request has the token. Hashes are compared in constant time.
     pub(crate) fn matches(&self, headers: &HeaderMap) -> bool {
-        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        value.and_then(|value| value.split_once(' ')).is_some_and(|(scheme, token)| {
-            scheme.eq_ignore_ascii_case("bearer") && blake3::hash(token.trim().as_bytes()) == self.0
-        })
+        let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let is_this = |token: &str| blake3::hash(token.trim().as_bytes()) == self.0;
+        let bearer = |value: &'_ str| match value.trim().split_once(' ') {
+            Some((scheme, token)) => scheme.eq_ignore_ascii_case("bearer") && is_this(token),
+            None => false,
+        };
+        text(header::AUTHORIZATION.as_str()).is_some_and(bearer)
+            || text(CHROMA_TOKEN).is_some_and(|value| is_this(value) || bearer(value))
     }
 }
 
@@ -49,6 +56,21 @@ mod tests {
     fn authorization(value: &str) -> HeaderMap {
         let value = HeaderValue::from_str(value).unwrap();
         HeaderMap::from_iter([(header::AUTHORIZATION, value)])
+    }
+
+    #[test]
+    fn clients_of_chroma_may_use_their_own_header() {
+        let token = Token::new("0123456789abcdef").unwrap();
+        for (value, expected) in [
+            ("0123456789abcdef", true),
+            ("Bearer 0123456789abcdef", true),
+            ("0123456789abcdeg", false),
+            ("", false),
+        ] {
+            let value = HeaderValue::from_str(value).unwrap();
+            let headers = HeaderMap::from_iter([(CHROMA_TOKEN.parse().unwrap(), value)]);
+            assert_eq!(token.matches(&headers), expected, "{headers:?}");
+        }
     }
 
     #[test]

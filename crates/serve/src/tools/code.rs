@@ -4,27 +4,31 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isolith_engine::{
-    CodeFilter, CodeHit, CodeHits, CodeSearch, Engine, FoundPlace, IndexedChunk, IndexedFile, Root,
+    CodeFilter, CodeHit, CodeHits, CodeSearch, FoundPlace, IndexedChunk, IndexedFile, Root,
 };
 use isolith_types::{Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{NoArguments, check_length, check_query, result_limit};
+use super::matches::{MatchCounts, MatchQuery, find_matches, matches_text};
+use crate::arguments::{NoArguments, check_length, check_query};
 use crate::fresh::{reindex, search_fresh};
 use crate::hints::for_agents;
 use crate::server::Server;
 use crate::text::{lines_from, round, truncate};
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Surface, Tool, ToolAnswer};
 
 /// Maximum size of a snippet; `read_chunk` returns the whole chunk.
-const MAX_SNIPPET_BYTES: usize = 1_600;
+pub(super) const MAX_SNIPPET_BYTES: usize = 1_600;
 
 /// Maximum number of lines of a snippet in the text.
 const MAX_SNIPPET_LINES: usize = 6;
 
 /// Maximum size of the chunks that `read_chunk` returns.
 const MAX_CHUNKS_BYTES: usize = 32 << 10;
+
+/// The same, for programs.
+const MAX_PROGRAM_BYTES: usize = 4 << 20;
 
 const MAX_FILTER_BYTES: usize = 1_024;
 
@@ -33,7 +37,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "search_code",
             Effect::Read,
-            "Find code by a question, keywords or a name; returns ranked snippets. Use it before grep, but not for exact strings. Untrusted data.",
+            "Find code by a question, keywords or a name; returns ranked snippets. Modes exact and regex return every matching line, with totals. Untrusted data.",
             search_code,
         ),
         Tool::new(
@@ -60,7 +64,13 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchCode {
+    /// "Quoted text" must occur
     query: String,
+    #[serde(default)]
+    mode: Mode,
+    ignore_case: Option<bool>,
+    /// Lines around matches
+    context: Option<u32>,
     /// 1-100, default 10
     limit: Option<u32>,
     /// e.g. rust, python
@@ -69,20 +79,43 @@ struct SearchCode {
     path: Option<String>,
 }
 
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Hybrid,
+    Exact,
+    Regex,
+}
+
 async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
-    let SearchCode { query, limit, language, path } = arguments;
+    let SearchCode { query, mode, ignore_case, context, limit, language, path } = arguments;
     let filter = filter(&call.server, language, path)?;
-    let search =
-        CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, result_limit(limit)?) };
+    let regex = match mode {
+        Mode::Hybrid => None,
+        Mode::Exact => Some(false),
+        Mode::Regex => Some(true),
+    };
+    if let Some(regex) = regex {
+        let (pattern, ignore_case) = (query, ignore_case.unwrap_or(false));
+        let query = MatchQuery { pattern, regex, ignore_case, limit, context, filter };
+        return find_matches(call, query).await;
+    }
+    let limit = call.limit(limit, Limits::RESULTS)?;
+    let search = CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, limit) };
+    Ok(CodeResults::of(find_code(&call, &search).await?, &call))
+}
+
+/// Searches, after what has changed is indexed again.
+pub(crate) async fn find_code(call: &Call, search: &CodeSearch) -> Result<CodeHits, Failure> {
     let engine = call.server.stores().code()?;
     call.server.wait_for_watchers().await;
-    let found = search_fresh(&engine, || engine.search_code(&search)).await;
-    found.map(|found| CodeResults::of(found, &call.server, &engine))
+    search_fresh(&engine, || engine.search_code(search)).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchSimilar {
+pub(crate) struct SearchSimilar {
     /// Relative to the project, or absolute
     path: String,
     /// Default: the first chunk
@@ -92,17 +125,24 @@ struct SearchSimilar {
 }
 
 async fn search_similar(call: Call, arguments: SearchSimilar) -> Result<CodeResults, Failure> {
+    Ok(CodeResults::of(find_similar(&call, arguments).await?, &call))
+}
+
+/// Finds similar code, after what has changed is indexed again.
+pub(crate) async fn find_similar(
+    call: &Call,
+    arguments: SearchSimilar,
+) -> Result<CodeHits, Failure> {
     let SearchSimilar { path, line, limit, language } = arguments;
-    let (filter, limit) = (filter(&call.server, language, None)?, result_limit(limit)?);
+    let filter = filter(&call.server, language, None)?;
+    let limit = call.limit(limit, Limits::RESULTS)?;
     let file = call.server.stores().confinement().file(&path)?;
     let engine = call.server.stores().code()?;
     call.server.wait_for_watchers().await;
-    let found =
-        search_fresh(&engine, || engine.similar_to(&file, line, filter.clone(), limit)).await;
-    found.map(|found| CodeResults::of(found, &call.server, &engine))
+    search_fresh(&engine, || engine.similar_to(&file, line, filter.clone(), limit)).await
 }
 
-fn filter(
+pub(crate) fn filter(
     server: &Server,
     language: Option<String>,
     path: Option<String>,
@@ -116,30 +156,44 @@ fn filter(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct CodeResults {
-    hits: Vec<CodeResult>,
-    degraded: Option<String>,
-    weak: bool,
+pub(super) struct CodeResults {
+    pub(super) hits: Vec<CodeResult>,
+    /// Of all matches, for exact and regex
     #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<String>,
+    #[schemars(skip)]
+    pub(super) matches: Option<MatchCounts>,
+    pub(super) degraded: Option<String>,
+    pub(super) weak: bool,
+    /// Says which quoted text nothing contains
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub(super) missing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) notice: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct CodeResult {
-    root: String,
-    path: String,
-    start_line: u32,
-    end_line: u32,
-    symbol: Option<String>,
-    kind: String,
-    score: f64,
-    snippet: String,
-    why: Vec<String>,
-    also: Vec<String>,
-    stale: bool,
+pub(super) struct CodeResult {
+    pub(super) root: String,
+    pub(super) path: String,
+    pub(super) start_line: u32,
+    pub(super) end_line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub(super) line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub(super) column: Option<u32>,
+    pub(super) symbol: Option<String>,
+    pub(super) kind: String,
+    pub(super) score: f64,
+    pub(super) snippet: String,
+    pub(super) why: Vec<String>,
+    pub(super) also: Vec<String>,
+    pub(super) stale: bool,
     /// Number of snippet lines before the symbol.
     #[serde(skip)]
-    before: usize,
+    pub(super) before: usize,
 }
 
 /// A further place in the file of a hit, such as `40-52 sum`.
@@ -149,11 +203,13 @@ fn place(FoundPlace { start_line, end_line, symbol }: FoundPlace) -> String {
 }
 
 impl CodeResults {
-    fn of(found: CodeHits, server: &Server, engine: &Engine) -> Self {
+    fn of(found: CodeHits, call: &Call) -> Self {
+        let missing = found.missing_text();
         let CodeHits { hits, degraded, weak, .. } = found;
         let degraded = degraded.map(|it| it.worded(for_agents));
         let hits = hits.into_iter().map(CodeResult::from).collect();
-        Self { hits, degraded, weak, notice: server.stores().notice(engine) }
+        let notice = call.notice();
+        Self { hits, matches: None, degraded, weak, missing, notice }
     }
 }
 
@@ -166,6 +222,8 @@ impl From<CodeHit> for CodeResult {
             path: hit.path,
             start_line: hit.start_line,
             end_line: hit.end_line,
+            line: None,
+            column: None,
             symbol: hit.symbol,
             kind: hit.kind.name().to_owned(),
             score: round(f64::from(hit.score)),
@@ -179,12 +237,13 @@ impl From<CodeHit> for CodeResult {
 
 impl ToolAnswer for CodeResults {
     fn text(&self) -> String {
-        let mut text = match (self.hits.is_empty(), self.weak) {
-            (true, _) => "nothing found\n".to_owned(),
-            (false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
-            (false, false) => String::new(),
+        let mut text = match (&self.matches, self.hits.is_empty(), self.weak) {
+            (Some(counts), ..) => matches_text(&self.hits, counts),
+            (None, true, _) => self.missing.as_deref().unwrap_or("nothing found").to_owned() + "\n",
+            (None, false, true) => "nothing fits well; these are the closest matches\n".to_owned(),
+            (None, false, false) => String::new(),
         };
-        for hit in &self.hits {
+        for hit in self.hits.iter().filter(|_| self.matches.is_none()) {
             let path = Path::new(&hit.root).join(&hit.path);
             let _ = write!(text, "{}:{}-{}", path.display(), hit.start_line, hit.end_line);
             if let Some(symbol) = &hit.symbol {
@@ -216,24 +275,28 @@ impl ToolAnswer for CodeResults {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ReadChunk {
+pub(crate) struct ReadChunk {
     /// Relative to the project, or absolute
     path: String,
-    /// First line, default 1
+    /// Default 1
     line: Option<u32>,
-    /// Last line; default: one chunk
+    /// Default: one chunk
     end_line: Option<u32>,
 }
 
-async fn read_chunk(call: Call, arguments: ReadChunk) -> Result<FileChunks, Failure> {
+pub(crate) async fn read_chunk(call: Call, arguments: ReadChunk) -> Result<FileChunks, Failure> {
     let line = arguments.line.unwrap_or(1);
     let found = indexed_file(&call.server, &arguments.path).await?;
-    FileChunks::of(found, line, arguments.end_line.unwrap_or(line).max(line))
+    let to = arguments.end_line.unwrap_or(line).max(line);
+    match call.surface {
+        Surface::Agent => FileChunks::of(found, line, to, MAX_CHUNKS_BYTES),
+        Surface::Program => FileChunks::of(found, line, to, MAX_PROGRAM_BYTES),
+    }
 }
 
 /// The chunks of a file, up to the maximum size of an answer.
 pub(crate) async fn file_chunks(server: &Server, path: &str) -> Result<FileChunks, Failure> {
-    FileChunks::of(indexed_file(server, path).await?, 1, u32::MAX)
+    FileChunks::of(indexed_file(server, path).await?, 1, u32::MAX, MAX_CHUNKS_BYTES)
 }
 
 async fn indexed_file(server: &Server, path: &str) -> Result<IndexedFile, Failure> {
@@ -268,8 +331,8 @@ struct ChunkText {
 }
 
 impl FileChunks {
-    /// The chunks that overlap some lines, or the next chunk if there is none.
-    fn of(file: IndexedFile, from: u32, to: u32) -> Result<Self, Failure> {
+    /// The chunks that overlap some lines, or the next chunk if there is none; up to `max` bytes.
+    fn of(file: IndexedFile, from: u32, to: u32, max: usize) -> Result<Self, Failure> {
         let IndexedFile { root, path, language, chunks, stale } = file;
         let next = chunks.iter().find(|chunk| chunk.end_line >= from);
         let Some(next) = next.map(|chunk| chunk.start_line) else {
@@ -277,7 +340,7 @@ impl FileChunks {
             let message = format!("{path} has no code at line {from}; its last line is {last}");
             return Err(Failure::new(Code::NotFound, message));
         };
-        let (mut remaining, mut truncated) = (MAX_CHUNKS_BYTES, false);
+        let (mut remaining, mut truncated) = (max, false);
         let mut shown = Vec::new();
         for chunk in chunks.into_iter().skip_while(|it| it.start_line < next) {
             if chunk.start_line > to.max(next) {
@@ -321,7 +384,7 @@ impl ToolAnswer for FileChunks {
     }
 }
 
-async fn index_status(call: Call, _: NoArguments) -> Result<IndexOverview, Failure> {
+pub(crate) async fn index_status(call: Call, _: NoArguments) -> Result<IndexOverview, Failure> {
     let engine = call.server.stores().code()?;
     let indexed = |root: Root| IndexedRoot {
         watched: call.server.watch_state(&root.folder).name().to_owned(),
@@ -335,7 +398,7 @@ async fn index_status(call: Call, _: NoArguments) -> Result<IndexOverview, Failu
 }
 
 #[derive(Serialize, JsonSchema)]
-struct IndexOverview {
+pub(crate) struct IndexOverview {
     store: String,
     roots: Vec<IndexedRoot>,
 }
@@ -398,6 +461,8 @@ mod tests {
             path: "src/a.rs".to_owned(),
             start_line: 3,
             end_line: 20,
+            line: None,
+            column: None,
             symbol: Some("count".to_owned()),
             kind: "function".to_owned(),
             score: 0.876,
@@ -409,7 +474,14 @@ mod tests {
         };
         let degraded = Some("half of it".to_owned());
         let notice = Some("another store".to_owned());
-        let results = CodeResults { hits: vec![hit], degraded, weak: true, notice };
+        let results = CodeResults {
+            hits: vec![hit],
+            matches: None,
+            degraded,
+            weak: true,
+            missing: None,
+            notice,
+        };
         insta::assert_snapshot!(results.text(), @r"
         nothing fits well; these are the closest matches
         /root/src/a.rs:3-20 count (function, 0.88, stale: the file has changed since it was indexed)
@@ -420,8 +492,16 @@ mod tests {
         degraded: half of it
         another store
         ");
-        let nothing = CodeResults { hits: Vec::new(), degraded: None, weak: true, notice: None };
-        assert_eq!(nothing.text(), "nothing found\n");
+        let nothing = |missing: Option<&str>| CodeResults {
+            hits: Vec::new(),
+            matches: None,
+            degraded: None,
+            weak: true,
+            missing: missing.map(str::to_owned),
+            notice: None,
+        };
+        assert_eq!(nothing(None).text(), "nothing found\n");
+        assert_eq!(nothing(Some("nothing contains \"x\"")).text(), "nothing contains \"x\"\n");
     }
 
     #[test]
@@ -436,7 +516,7 @@ mod tests {
             ((13, 13), None),
         ];
         for ((from, to), expected) in table {
-            let found = FileChunks::of(file(&chunks), from, to).ok();
+            let found = FileChunks::of(file(&chunks), from, to, MAX_CHUNKS_BYTES).ok();
             let starts = found.map(|it| it.chunks.iter().map(|it| it.start_line).collect());
             assert_eq!(starts, expected, "{from}-{to}");
         }
@@ -445,7 +525,7 @@ mod tests {
     #[test]
     fn overlong_answers_are_truncated_and_marked() {
         let long = file(&[(1, 1, MAX_CHUNKS_BYTES - 5), (2, 2, 10), (3, 3, 10)]);
-        let found = FileChunks::of(long, 1, 3).unwrap();
+        let found = FileChunks::of(long, 1, 3, MAX_CHUNKS_BYTES).unwrap();
         assert!(found.truncated);
         assert_eq!(found.chunks.iter().map(|it| it.text.len()).sum::<usize>(), MAX_CHUNKS_BYTES);
         assert_eq!(found.chunks.len(), 2);

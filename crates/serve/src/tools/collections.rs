@@ -4,19 +4,22 @@ use std::fmt::Write as _;
 
 use isolith_engine::{Engine, Hits, PutMode, Records, RecordsPut, built_in_model};
 use isolith_types::{
-    Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, Metric, Record, counted,
+    Code, Collection, CollectionSpec, Failure, Filter, Hint, Hit, Metadata, Metric, Record, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{NoArguments, check_length, check_query, result_limit};
+use crate::arguments::{NoArguments, check_length, check_query};
 use crate::text::{one_line, round, truncate};
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Surface, Tool, ToolAnswer};
 
 /// Maximum number of records per call.
 const MAX_RECORDS: usize = 100;
+
+/// The same, for programs.
+const MAX_PROGRAM_RECORDS: usize = 10_000;
 
 const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
@@ -105,30 +108,50 @@ struct CollectionQuery {
 
 async fn collection_query(call: Call, arguments: CollectionQuery) -> Result<QueryResults, Failure> {
     let CollectionQuery { collection, text, keywords, vector, limit, r#where } = arguments;
-    let (limit, filter) = (result_limit(limit)?, filter(r#where)?);
-    let engine = call.server.stores().collections()?.ok_or_else(|| not_found(&collection))?;
-    let found = match (text, keywords, vector) {
-        (Some(text), None, None) => {
-            engine.meaning(&collection, check_query(&text)?, limit, filter).await
-        }
-        (None, Some(words), None) => {
-            engine.keywords(&collection, check_query(&words)?, limit, filter).await
-        }
-        (None, None, Some(vector)) => engine.nearest(&collection, &vector, limit, filter).await,
-        _ => Err(Failure::new(Code::BadInput, "pass exactly one of text, keywords and vector")),
-    };
-    found.map(QueryResults::from)
+    let filter = filter(r#where)?;
+    let question = Question { text, keywords, vector };
+    find_records(&call, &collection, question, limit, filter).await.map(QueryResults::from)
 }
 
-fn filter(json: Option<JsonObject>) -> Result<Option<Filter>, Failure> {
+/// What to search a collection by: one of them.
+pub(crate) struct Question {
+    pub(crate) text: Option<String>,
+    pub(crate) keywords: Option<String>,
+    pub(crate) vector: Option<Vec<f32>>,
+}
+
+/// Searches a collection.
+pub(crate) async fn find_records(
+    call: &Call,
+    collection: &str,
+    question: Question,
+    limit: Option<u32>,
+    filter: Option<Filter>,
+) -> Result<Hits, Failure> {
+    let limit = call.limit(limit, Limits::RESULTS)?;
+    let engine = call.server.stores().collections()?.ok_or_else(|| not_found(collection))?;
+    let Question { text, keywords, vector } = question;
+    match (text, keywords, vector) {
+        (Some(text), None, None) => {
+            engine.meaning(collection, check_query(&text)?, limit, filter).await
+        }
+        (None, Some(words), None) => {
+            engine.keywords(collection, check_query(&words)?, limit, filter).await
+        }
+        (None, None, Some(vector)) => engine.nearest(collection, &vector, limit, filter).await,
+        _ => Err(Failure::new(Code::BadInput, "pass exactly one of text, keywords and vector")),
+    }
+}
+
+pub(crate) fn filter(json: Option<JsonObject>) -> Result<Option<Filter>, Failure> {
     let Some(json) = json else { return Ok(None) };
     Filter::from_where(&Value::Object(json))
         .map_err(|error| Failure::new(Code::BadInput, format!("where: {error}")))
 }
 
-fn not_found(collection: &str) -> Failure {
+pub(crate) fn not_found(collection: &str) -> Failure {
     Failure::new(Code::NotFound, format!("there is no collection {collection:?}"))
-        .with_hint("collection_list shows the collections; collection_add creates one")
+        .with_hint(Hint::ListCollections)
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -190,7 +213,7 @@ impl ToolAnswer for QueryResults {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CollectionAdd {
+pub(crate) struct CollectionAdd {
     collection: String,
     records: Vec<NewRecord>,
 }
@@ -205,9 +228,22 @@ struct NewRecord {
 }
 
 async fn collection_add(call: Call, arguments: CollectionAdd) -> Result<RecordsAdded, Failure> {
+    add_records(call, arguments, PutMode::Upsert).await
+}
+
+/// Adds records, and creates the collection if needed.
+pub(crate) async fn add_records(
+    call: Call,
+    arguments: CollectionAdd,
+    mode: PutMode,
+) -> Result<RecordsAdded, Failure> {
     let CollectionAdd { collection, records } = arguments;
-    if records.is_empty() || records.len() > MAX_RECORDS {
-        let message = format!("pass 1 to {MAX_RECORDS} records, not {}", records.len());
+    let max = match call.surface {
+        Surface::Agent => MAX_RECORDS,
+        Surface::Program => MAX_PROGRAM_RECORDS,
+    };
+    if records.is_empty() || records.len() > max {
+        let message = format!("pass 1 to {max} records, not {}", records.len());
         return Err(Failure::new(Code::BadInput, message));
     }
     let embedded = records.iter().all(|record| record.vector.is_none());
@@ -218,7 +254,7 @@ async fn collection_add(call: Call, arguments: CollectionAdd) -> Result<RecordsA
         ready.push(ready_record(&engine, record, embedded).await?);
     }
     let records = Records::from_records(ready);
-    let done = engine.put(&collection, records, PutMode::Upsert, None).await?.done;
+    let done = engine.put(&collection, records, mode, call.key).await?.done;
     let count = done.collection.map_or(0, |state| state.records);
     let RecordsPut { inserted, updated, unchanged, .. } = done.reply;
     Ok(RecordsAdded { collection, inserted, updated, unchanged, count })
@@ -271,7 +307,7 @@ async fn ready_record(
 }
 
 #[derive(Serialize, JsonSchema)]
-struct RecordsAdded {
+pub(crate) struct RecordsAdded {
     collection: String,
     inserted: u64,
     updated: u64,

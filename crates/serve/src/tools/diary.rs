@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::memory::DrawerAdded;
-use crate::arguments::result_limit;
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -25,7 +24,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DiaryWrite {
+pub(crate) struct DiaryWrite {
     /// Your name
     agent: String,
     text: String,
@@ -35,16 +34,16 @@ struct DiaryWrite {
     date: Option<Moment>,
 }
 
-async fn diary_write(call: Call, arguments: DiaryWrite) -> Result<DrawerAdded, Failure> {
+pub(crate) async fn diary_write(call: Call, arguments: DiaryWrite) -> Result<DrawerAdded, Failure> {
     let DiaryWrite { agent, text, topic, date: day } = arguments;
     let engine = call.server.stores().memory_to_write()?;
-    let added = engine.write_diary(DiaryEntry { agent, text, day, topic }, None).await?;
+    let added = engine.write_diary(DiaryEntry { agent, text, day, topic }, call.key).await?;
     Ok(added.into())
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DiaryRead {
+pub(crate) struct DiaryRead {
     agent: String,
     /// Only this day
     #[schemars(with = "Option<String>")]
@@ -52,9 +51,9 @@ struct DiaryRead {
     limit: Option<u32>,
 }
 
-async fn diary_read(call: Call, arguments: DiaryRead) -> Result<Diary, Failure> {
+pub(crate) async fn diary_read(call: Call, arguments: DiaryRead) -> Result<Diary, Failure> {
     let DiaryRead { agent, date, limit } = arguments;
-    let last = result_limit(limit)?;
+    let last = call.limit(limit, Limits::RESULTS)?;
     let entries = match call.server.stores().memory()? {
         Some(engine) => engine.read_diary(&agent, date, last).await?,
         None => Vec::new(),
@@ -63,7 +62,7 @@ async fn diary_read(call: Call, arguments: DiaryRead) -> Result<Diary, Failure> 
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Diary {
+pub(crate) struct Diary {
     agent: String,
     entries: Vec<EntryRow>,
 }

@@ -15,7 +15,7 @@ const LINE_CHARS: usize = 200;
 
 /// A drawer with its full text.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct FullDrawer {
+pub(crate) struct FullDrawer {
     id: String,
     wing: String,
     room: String,
@@ -106,7 +106,7 @@ fn date(drawer: &Drawer) -> Option<String> {
     drawer.date.map(|date| date.to_string()).or_else(|| drawer.date_text.clone())
 }
 
-pub(super) fn object(metadata: &Metadata) -> JsonObject {
+pub(crate) fn object(metadata: &Metadata) -> JsonObject {
     match metadata.to_json() {
         Value::Object(object) => object,
         _ => JsonObject::new(),

@@ -4,17 +4,18 @@ use std::fmt::Write as _;
 
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Fact, FactDirection as Direction, FactQuery as Query, FactStats, Failure, Moment,
+    Code, Fact, FactDirection as Direction, FactQuery as Query, FactStats, Failure, Hint, Moment,
     NewFact, Provenance, Supersede, WhichFact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{NoArguments, limit_within, offset};
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::arguments::{NoArguments, offset};
+use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
-/// Default and maximum number of facts.
-const LIMITS: (u32, u32) = (200, MOST_FACTS - 1);
+/// Numbers of facts.
+pub(crate) const LIMITS: Limits =
+    Limits { default: 200, agent: MOST_FACTS - 1, program: MOST_FACTS - 1 };
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -54,7 +55,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FactAdd {
+pub(crate) struct FactAdd {
     subject: String,
     predicate: String,
     object: String,
@@ -72,7 +73,7 @@ struct FactAdd {
     agent: Option<String>,
 }
 
-async fn fact_add(call: Call, arguments: FactAdd) -> Result<FactAdded, Failure> {
+pub(crate) async fn fact_add(call: Call, arguments: FactAdd) -> Result<FactAdded, Failure> {
     let fact = NewFact {
         subject: arguments.subject,
         predicate: arguments.predicate,
@@ -88,12 +89,12 @@ async fn fact_add(call: Call, arguments: FactAdd) -> Result<FactAdded, Failure> 
         ..NewFact::default()
     };
     let engine = call.server.stores().memory_to_write()?;
-    let added = engine.add_fact(fact, None).await?;
+    let added = engine.add_fact(fact, call.key).await?;
     Ok(FactAdded { id: added.id, created: added.created })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FactAdded {
+pub(crate) struct FactAdded {
     id: String,
     created: bool,
 }
@@ -111,7 +112,7 @@ impl ToolAnswer for FactAdded {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FactQuery {
+pub(crate) struct FactQuery {
     entity: String,
     /// Date
     #[schemars(with = "Option<String>")]
@@ -144,8 +145,19 @@ impl From<FactDirection> for Direction {
 }
 
 async fn fact_query(call: Call, arguments: FactQuery) -> Result<FactPage, Failure> {
-    let (limit, offset) =
-        (limit_within(arguments.limit, LIMITS)?, offset(arguments.cursor.as_deref())?);
+    find_facts(&call, arguments).await.map(FactPage::from)
+}
+
+/// A page of facts.
+pub(crate) struct ListedFacts {
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Lists facts about an entity; none if there is no store.
+pub(crate) async fn find_facts(call: &Call, arguments: FactQuery) -> Result<ListedFacts, Failure> {
+    let limit = call.limit(arguments.limit, LIMITS)?;
+    let offset = offset(arguments.cursor.as_deref())?;
     let query = Query {
         entity: Some(arguments.entity),
         direction: arguments.direction.into(),
@@ -159,7 +171,7 @@ async fn fact_query(call: Call, arguments: FactQuery) -> Result<FactPage, Failur
         Some(engine) => engine.query_facts(&query).await?,
         None => Vec::new(),
     };
-    Ok(FactPage::page(facts, limit, offset))
+    Ok(ListedFacts::page(facts, limit, offset))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -195,14 +207,19 @@ impl From<Fact> for FactRow {
     }
 }
 
-impl FactPage {
+impl ListedFacts {
     /// Takes up to `limit` facts; one more in `found` means that there is another page.
     fn page(mut found: Vec<Fact>, limit: u32, offset: u64) -> Self {
         let more = found.len() > limit as usize;
         found.truncate(limit as usize);
-        let next = offset + found.len() as u64;
-        let facts = found.into_iter().map(FactRow::from).collect();
-        Self { facts, next_cursor: more.then(|| next.to_string()) }
+        let next = offset.saturating_add(found.len() as u64);
+        Self { facts: found, next_cursor: more.then(|| next.to_string()) }
+    }
+}
+
+impl From<ListedFacts> for FactPage {
+    fn from(ListedFacts { facts, next_cursor }: ListedFacts) -> Self {
+        Self { facts: facts.into_iter().map(FactRow::from).collect(), next_cursor }
     }
 }
 
@@ -232,7 +249,7 @@ impl ToolAnswer for FactPage {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FactInvalidate {
+pub(crate) struct FactInvalidate {
     id: Option<String>,
     subject: Option<String>,
     predicate: Option<String>,
@@ -242,11 +259,14 @@ struct FactInvalidate {
     at: Option<Moment>,
 }
 
-async fn fact_invalidate(call: Call, arguments: FactInvalidate) -> Result<FactEnded, Failure> {
+pub(crate) async fn fact_invalidate(
+    call: Call,
+    arguments: FactInvalidate,
+) -> Result<FactEnded, Failure> {
     let FactInvalidate { id, subject, predicate, object, at } = arguments;
     let which = which(id, subject, predicate, object)?;
     let Some(engine) = call.server.stores().memory()? else { return Err(no_facts()) };
-    let ended = engine.invalidate_fact(which, at, None).await?;
+    let ended = engine.invalidate_fact(which, at, call.key).await?;
     Ok(FactEnded { id: ended.id, valid_to: ended.valid_to.to_string(), changed: ended.changed })
 }
 
@@ -265,12 +285,12 @@ fn which(
     }
 }
 
-fn no_facts() -> Failure {
-    Failure::new(Code::NotFound, "there are no facts yet").with_hint("fact_add records one")
+pub(crate) fn no_facts() -> Failure {
+    Failure::new(Code::NotFound, "there are no facts yet").with_hint(Hint::AddFact)
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FactEnded {
+pub(crate) struct FactEnded {
     id: String,
     valid_to: String,
     changed: bool,
@@ -286,7 +306,7 @@ impl ToolAnswer for FactEnded {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FactSupersede {
+pub(crate) struct FactSupersede {
     /// The old fact; or its subject, predicate and old_object
     id: Option<String>,
     subject: Option<String>,
@@ -300,7 +320,10 @@ struct FactSupersede {
     confidence: Option<f64>,
 }
 
-async fn fact_supersede(call: Call, arguments: FactSupersede) -> Result<FactSuperseded, Failure> {
+pub(crate) async fn fact_supersede(
+    call: Call,
+    arguments: FactSupersede,
+) -> Result<FactSuperseded, Failure> {
     let FactSupersede { id, subject, predicate, old_object, object, at, confidence } = arguments;
     let change = Supersede {
         old: which(id, subject, predicate, old_object)?,
@@ -311,7 +334,7 @@ async fn fact_supersede(call: Call, arguments: FactSupersede) -> Result<FactSupe
         provenance: Provenance::default(),
     };
     let Some(engine) = call.server.stores().memory()? else { return Err(no_facts()) };
-    let done = engine.supersede_fact(change, None).await?;
+    let done = engine.supersede_fact(change, call.key).await?;
     Ok(FactSuperseded {
         id: done.id,
         old: done.old,
@@ -321,7 +344,7 @@ async fn fact_supersede(call: Call, arguments: FactSupersede) -> Result<FactSupe
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FactSuperseded {
+pub(crate) struct FactSuperseded {
     id: String,
     old: String,
     created: bool,
@@ -338,25 +361,33 @@ impl ToolAnswer for FactSuperseded {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FactTimeline {
+pub(crate) struct FactTimeline {
     entity: Option<String>,
     limit: Option<u32>,
     cursor: Option<String>,
 }
 
 async fn fact_timeline(call: Call, arguments: FactTimeline) -> Result<FactPage, Failure> {
-    let (limit, offset) =
-        (limit_within(arguments.limit, LIMITS)?, offset(arguments.cursor.as_deref())?);
+    list_timeline(&call, arguments).await.map(FactPage::from)
+}
+
+/// Lists facts by the time they became true; none if there is no store.
+pub(crate) async fn list_timeline(
+    call: &Call,
+    arguments: FactTimeline,
+) -> Result<ListedFacts, Failure> {
+    let limit = call.limit(arguments.limit, LIMITS)?;
+    let offset = offset(arguments.cursor.as_deref())?;
     let facts = match call.server.stores().memory()? {
         Some(engine) => {
             engine.fact_timeline(arguments.entity.as_deref(), limit + 1, offset).await?
         }
         None => Vec::new(),
     };
-    Ok(FactPage::page(facts, limit, offset))
+    Ok(ListedFacts::page(facts, limit, offset))
 }
 
-async fn fact_stats(call: Call, _: NoArguments) -> Result<FactCounts, Failure> {
+pub(crate) async fn fact_stats(call: Call, _: NoArguments) -> Result<FactCounts, Failure> {
     let FactStats { facts, current, past, future, entities, predicates } =
         match call.server.stores().memory()? {
             Some(engine) => engine.fact_stats().await?,
@@ -366,7 +397,7 @@ async fn fact_stats(call: Call, _: NoArguments) -> Result<FactCounts, Failure> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FactCounts {
+pub(crate) struct FactCounts {
     facts: u64,
     current: u64,
     past: u64,
@@ -409,11 +440,11 @@ mod tests {
     #[test]
     fn a_page_shows_whether_there_are_more() {
         let facts = || vec![fact("Acme", Some("2025-01-01")), fact("Initech", None)];
-        insta::assert_snapshot!(FactPage::page(facts(), 1, 3).text(), @r"
+        insta::assert_snapshot!(FactPage::from(ListedFacts::page(facts(), 1, 3)).text(), @r"
         Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         more: cursor 4
         ");
-        insta::assert_snapshot!(FactPage::page(facts(), 2, 0).text(), @r"
+        insta::assert_snapshot!(FactPage::from(ListedFacts::page(facts(), 2, 0)).text(), @r"
         Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
         Max works_at Initech [2024-01-01 – …) f1
         ");

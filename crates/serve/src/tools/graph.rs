@@ -9,16 +9,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::limit_within;
 use crate::stores::Stores;
 use crate::text::one_line;
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Surface, Tool, ToolAnswer};
 
-/// Default and maximum number of rows per page.
-const LIMITS: (u32, u32) = (100, 1_000);
+/// Numbers of rows per page.
+const LIMITS: Limits = Limits { default: 100, agent: 1_000, program: 10_000 };
 
 /// Maximum size of a page, unless a single row is larger.
 const PAGE_BYTES: usize = 256 << 10;
+
+/// The same, for programs.
+const PROGRAM_PAGE_BYTES: usize = 4 << 20;
 
 /// Maximum length of a value in the text, in characters.
 const VALUE_CHARS: usize = 300;
@@ -34,7 +36,7 @@ pub(super) fn tool() -> Tool {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphQuery {
+pub(crate) struct GraphQuery {
     query: Option<String>,
     /// Values for $names
     params: Option<JsonObject>,
@@ -44,9 +46,13 @@ struct GraphQuery {
     next: Option<String>,
 }
 
-async fn graph_query(call: Call, arguments: GraphQuery) -> Result<QueryPage, Failure> {
-    let rows = limit_within(arguments.limit, LIMITS)? as usize;
-    let size = PageSize { rows, bytes: PAGE_BYTES };
+pub(crate) async fn graph_query(call: Call, arguments: GraphQuery) -> Result<QueryPage, Failure> {
+    let rows = call.limit(arguments.limit, LIMITS)? as usize;
+    let bytes = match call.surface {
+        Surface::Agent => PAGE_BYTES,
+        Surface::Program => PROGRAM_PAGE_BYTES,
+    };
+    let size = PageSize { rows, bytes };
     let page = match (arguments.query, arguments.next) {
         (None, Some(token)) => call.server.stores().graph()?.next_page(&token, size).await?,
         (Some(text), None) => {
@@ -54,7 +60,7 @@ async fn graph_query(call: Call, arguments: GraphQuery) -> Result<QueryPage, Fai
             call.server.wait_for_watchers().await;
             let parameters = arguments.params.unwrap_or_default();
             let parameters = parameters.into_iter().map(parameter).collect::<Result<_, _>>()?;
-            engine.cypher_page(CypherQuery { text, parameters }, None, size).await?
+            engine.cypher_page(CypherQuery { text, parameters }, call.key, size).await?
         }
         _ => return Err(Failure::new(Code::BadInput, "pass either query or next")),
     };
@@ -85,7 +91,7 @@ fn parameter((name, value): (String, Value)) -> Result<(String, Datum), Failure>
 }
 
 #[derive(Serialize, JsonSchema)]
-struct QueryPage {
+pub(crate) struct QueryPage {
     columns: Vec<String>,
     #[schemars(with = "Vec<Vec<Value>>")]
     rows: Vec<Vec<Value>>,

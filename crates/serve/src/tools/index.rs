@@ -1,7 +1,7 @@
 //! `index_project`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolith_engine::{
@@ -30,7 +30,7 @@ pub(super) fn tool() -> Tool {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct IndexProject {
+pub(crate) struct IndexProject {
     /// Default: the project's folder
     path: Option<String>,
     /// Reindex all files
@@ -38,6 +38,15 @@ struct IndexProject {
 }
 
 async fn index_project(call: Call, arguments: IndexProject) -> Result<IndexResult, Failure> {
+    let (path, report) = run_index(call, arguments).await?;
+    Ok(IndexResult::of(&path, report))
+}
+
+/// Updates the index of a folder; returns the folder and what was done.
+pub(crate) async fn run_index(
+    call: Call,
+    arguments: IndexProject,
+) -> Result<(PathBuf, IndexReport), Failure> {
     let stores = call.server.stores();
     let path = stores.confinement().existing(arguments.path.as_deref().unwrap_or("."))?;
     if !path.is_dir() && stores.code().is_err() {
@@ -55,25 +64,25 @@ async fn index_project(call: Call, arguments: IndexProject) -> Result<IndexResul
     });
     let report = run.await?;
     call.server.watch_roots(&engine).await;
-    Ok(IndexResult::of(&path, report))
+    Ok((path, report))
 }
 
 /// Maps the progress of a stage to that of the whole run. The fractions are estimates.
 fn step(progress: IndexProgress) -> ProgressStep {
     let IndexProgress { stage, done, total } = progress;
-    let (from, part, what) = match stage {
-        IndexStage::Waiting => (0.0, 0.01, "waiting for another run"),
-        IndexStage::Walking => (0.01, 0.04, "listing files"),
-        IndexStage::Parsing => (0.05, 0.8, "files parsed"),
-        IndexStage::Linking => (0.85, 0.05, "resolving references"),
-        IndexStage::Folding => (0.9, 0.1, "building segments"),
+    let (name, from, part, what) = match stage {
+        IndexStage::Waiting => ("waiting", 0.0, 0.01, "waiting for another run"),
+        IndexStage::Walking => ("walking", 0.01, 0.04, "listing files"),
+        IndexStage::Parsing => ("parsing", 0.05, 0.8, "files parsed"),
+        IndexStage::Linking => ("linking", 0.85, 0.05, "resolving references"),
+        IndexStage::Folding => ("folding", 0.9, 0.1, "building segments"),
     };
     let fraction = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
     let message = match total {
         0 => what.to_owned(),
         _ => format!("{what}: {done} of {total}"),
     };
-    ProgressStep { fraction: from + part * fraction, message }
+    ProgressStep { stage: name, done, total, fraction: from + part * fraction, message }
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -28,7 +28,7 @@ pub(super) fn tool() -> Tool {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct IngestFile {
+pub(crate) struct IngestFile {
     /// Relative to the project, or absolute
     path: String,
     collection: String,
@@ -39,6 +39,11 @@ struct IngestFile {
 }
 
 async fn ingest_file(call: Call, arguments: IngestFile) -> Result<IngestResult, Failure> {
+    load_file(call, arguments).await.map(IngestResult::from)
+}
+
+/// Loads a file; the receipt has no error.
+pub(crate) async fn load_file(call: Call, arguments: IngestFile) -> Result<Receipt, Failure> {
     let file = call.server.stores().confinement().file(&arguments.path)?;
     let skip = arguments.skip_bad.unwrap_or(false);
     let options = IngestOptions {
@@ -65,18 +70,19 @@ async fn ingest_file(call: Call, arguments: IngestFile) -> Result<IngestResult, 
             None => failure.with_hint(Hint::ContinueLoading),
             Some(_) => failure,
         }),
-        None => Ok(receipt.into()),
+        None => Ok(receipt),
     }
 }
 
 fn step(progress: IngestProgress) -> ProgressStep {
     let IngestProgress { stage, done, total } = progress;
-    let (from, what) = match stage {
-        IngestStage::Checking => (0.0, "bytes checked"),
-        IngestStage::Writing => (0.5, "rows written"),
+    let (name, from, what) = match stage {
+        IngestStage::Checking => ("checking", 0.0, "bytes checked"),
+        IngestStage::Writing => ("writing", 0.5, "rows written"),
     };
     let fraction = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
-    ProgressStep { fraction: from + fraction / 2.0, message: format!("{what}: {done} of {total}") }
+    let message = format!("{what}: {done} of {total}");
+    ProgressStep { stage: name, done, total, fraction: from + fraction / 2.0, message }
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 
 use isolith_engine::WhichDrawers;
 use isolith_types::{
-    AddedDrawer, Code, DrawerFilter, DrawerPage, DrawerPatch, Failure, Moment, NewDrawer,
-    SimilarDrawer, Wing, counted,
+    AddedDrawer, Code, Drawer, DrawerFilter, DrawerPage, DrawerPatch, Failure, Hint, Moment,
+    NewDrawer, SimilarDrawer, Wing, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::drawer::{FullDrawer, ListedDrawer, metadata};
-use crate::arguments::{offset, result_limit};
+use crate::arguments::offset;
 use crate::text::round;
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 /// Maximum size of a drawer's text in a list; `memory_get` returns all of it.
 const LISTED_BYTES: usize = 600;
@@ -69,7 +69,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryAdd {
+pub(crate) struct MemoryAdd {
     text: String,
     wing: String,
     room: String,
@@ -84,7 +84,7 @@ struct MemoryAdd {
     metadata: Option<JsonObject>,
 }
 
-async fn memory_add(call: Call, arguments: MemoryAdd) -> Result<DrawerAdded, Failure> {
+pub(crate) async fn memory_add(call: Call, arguments: MemoryAdd) -> Result<DrawerAdded, Failure> {
     let drawer = NewDrawer {
         text: arguments.text,
         wing: arguments.wing,
@@ -97,7 +97,7 @@ async fn memory_add(call: Call, arguments: MemoryAdd) -> Result<DrawerAdded, Fai
         metadata: metadata(arguments.metadata)?.unwrap_or_default(),
     };
     let engine = call.server.stores().memory_to_write()?;
-    let added = engine.add_drawers(vec![drawer], None).await?.pop();
+    let added = engine.add_drawers(vec![drawer], call.key).await?.pop();
     let added =
         added.ok_or_else(|| Failure::new(Code::Failed, "the writer did not return the drawer"))?;
     Ok(added.into())
@@ -105,7 +105,7 @@ async fn memory_add(call: Call, arguments: MemoryAdd) -> Result<DrawerAdded, Fai
 
 /// The answer of `memory_add` and `diary_write`.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct DrawerAdded {
+pub(crate) struct DrawerAdded {
     id: String,
     created: bool,
     duplicate_of: Option<String>,
@@ -131,19 +131,21 @@ impl ToolAnswer for DrawerAdded {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryGet {
+pub(crate) struct MemoryGet {
     id: String,
 }
 
-async fn memory_get(call: Call, MemoryGet { id }: MemoryGet) -> Result<FullDrawer, Failure> {
+pub(crate) async fn memory_get(
+    call: Call,
+    MemoryGet { id }: MemoryGet,
+) -> Result<FullDrawer, Failure> {
     let Some(engine) = call.server.stores().memory()? else { return Err(not_found(&id)) };
     let found = engine.drawers(vec![id.clone()]).await?.pop().flatten();
     found.map(FullDrawer::from).ok_or_else(|| not_found(&id))
 }
 
 fn not_found(id: &str) -> Failure {
-    Failure::new(Code::NotFound, format!("there is no drawer {id:?}"))
-        .with_hint("memory_search and memory_list show existing drawers")
+    Failure::new(Code::NotFound, format!("there is no drawer {id:?}")).with_hint(Hint::ListDrawers)
 }
 
 impl ToolAnswer for FullDrawer {
@@ -154,7 +156,7 @@ impl ToolAnswer for FullDrawer {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryList {
+pub(crate) struct MemoryList {
     wing: Option<String>,
     room: Option<String>,
     source: Option<String>,
@@ -170,21 +172,43 @@ struct MemoryList {
 }
 
 async fn memory_list(call: Call, arguments: MemoryList) -> Result<DrawerList, Failure> {
-    let MemoryList { wing, room, source, since, until, limit, cursor } = arguments;
-    let (limit, offset) = (result_limit(limit)?, offset(cursor.as_deref())?);
-    let overview = wing.is_none() && cursor.is_none();
-    let filter = DrawerFilter { wing, room, source, since, until, ..DrawerFilter::default() };
-    let Some(engine) = call.server.stores().memory()? else { return Ok(DrawerList::default()) };
-    let wings = if overview { engine.taxonomy().await? } else { Vec::new() };
-    let page = DrawerPage { offset, limit, ..DrawerPage::default() };
-    let (drawers, total) = engine.list_drawers(&filter, page).await?;
-    let next = offset + drawers.len() as u64;
+    let overview = arguments.wing.is_none() && arguments.cursor.is_none();
+    let ListedDrawers { drawers, total, next_cursor } = list_drawers(&call, arguments).await?;
+    let wings = match call.server.stores().memory()? {
+        Some(engine) if overview => engine.taxonomy().await?,
+        _ => Vec::new(),
+    };
     Ok(DrawerList {
         drawers: drawers.into_iter().map(|it| ListedDrawer::of(it, LISTED_BYTES)).collect(),
         total,
-        next_cursor: (next < total).then(|| next.to_string()),
+        next_cursor,
         wings: wings.into_iter().map(rooms).collect(),
     })
+}
+
+/// A page of drawers.
+#[derive(Default)]
+pub(crate) struct ListedDrawers {
+    pub(crate) drawers: Vec<Drawer>,
+    pub(crate) total: u64,
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Lists drawers, newest first; none if there is no store.
+pub(crate) async fn list_drawers(
+    call: &Call,
+    arguments: MemoryList,
+) -> Result<ListedDrawers, Failure> {
+    let MemoryList { wing, room, source, since, until, limit, cursor } = arguments;
+    let limit = call.limit(limit, Limits::RESULTS)?;
+    let offset = offset(cursor.as_deref())?;
+    let filter = DrawerFilter { wing, room, source, since, until, ..DrawerFilter::default() };
+    let Some(engine) = call.server.stores().memory()? else { return Ok(ListedDrawers::default()) };
+    let page = DrawerPage { offset, limit, ..DrawerPage::default() };
+    let (drawers, total) = engine.list_drawers(&filter, page).await?;
+    let next = offset.saturating_add(drawers.len() as u64);
+    let next_cursor = (next < total && !drawers.is_empty()).then(|| next.to_string());
+    Ok(ListedDrawers { drawers, total, next_cursor })
 }
 
 #[derive(Default, Serialize, JsonSchema)]
@@ -224,7 +248,7 @@ impl ToolAnswer for DrawerList {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryUpdate {
+pub(crate) struct MemoryUpdate {
     id: String,
     text: Option<String>,
     wing: Option<String>,
@@ -238,7 +262,10 @@ struct MemoryUpdate {
     metadata: Option<JsonObject>,
 }
 
-async fn memory_update(call: Call, arguments: MemoryUpdate) -> Result<DrawerUpdated, Failure> {
+pub(crate) async fn memory_update(
+    call: Call,
+    arguments: MemoryUpdate,
+) -> Result<DrawerUpdated, Failure> {
     let patch = DrawerPatch {
         text: arguments.text,
         wing: arguments.wing,
@@ -251,12 +278,12 @@ async fn memory_update(call: Call, arguments: MemoryUpdate) -> Result<DrawerUpda
         metadata: metadata(arguments.metadata)?,
     };
     let Some(engine) = call.server.stores().memory()? else { return Err(not_found(&arguments.id)) };
-    let updated = engine.update_drawer(&arguments.id, patch, None).await?;
+    let updated = engine.update_drawer(&arguments.id, patch, call.key).await?;
     Ok(DrawerUpdated { id: updated.drawer.id, changed: updated.changed })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct DrawerUpdated {
+pub(crate) struct DrawerUpdated {
     id: String,
     changed: bool,
 }
@@ -271,12 +298,15 @@ impl ToolAnswer for DrawerUpdated {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryDelete {
-    id: Option<String>,
-    source: Option<String>,
+pub(crate) struct MemoryDelete {
+    pub(crate) id: Option<String>,
+    pub(crate) source: Option<String>,
 }
 
-async fn memory_delete(call: Call, arguments: MemoryDelete) -> Result<DrawersDeleted, Failure> {
+pub(crate) async fn memory_delete(
+    call: Call,
+    arguments: MemoryDelete,
+) -> Result<DrawersDeleted, Failure> {
     let which = match (arguments.id, arguments.source) {
         (Some(id), None) => WhichDrawers::Ids(vec![id]),
         (None, Some(source)) => {
@@ -288,12 +318,12 @@ async fn memory_delete(call: Call, arguments: MemoryDelete) -> Result<DrawersDel
     let Some(engine) = call.server.stores().memory()? else {
         return Ok(DrawersDeleted { deleted: 0, missing });
     };
-    let done = engine.delete_drawers(which, None).await?;
+    let done = engine.delete_drawers(which, call.key).await?;
     Ok(DrawersDeleted { deleted: done.deleted, missing: done.missing })
 }
 
 #[derive(Serialize, JsonSchema)]
-struct DrawersDeleted {
+pub(crate) struct DrawersDeleted {
     deleted: u64,
     missing: u64,
 }
@@ -308,7 +338,7 @@ impl ToolAnswer for DrawersDeleted {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MemoryCheckDuplicate {
+pub(crate) struct MemoryCheckDuplicate {
     text: String,
     wing: Option<String>,
     room: Option<String>,
@@ -316,7 +346,7 @@ struct MemoryCheckDuplicate {
     threshold: Option<f32>,
 }
 
-async fn memory_check_duplicate(
+pub(crate) async fn memory_check_duplicate(
     call: Call,
     arguments: MemoryCheckDuplicate,
 ) -> Result<DuplicateCheck, Failure> {
@@ -333,7 +363,7 @@ async fn memory_check_duplicate(
 }
 
 #[derive(Default, Serialize, JsonSchema)]
-struct DuplicateCheck {
+pub(crate) struct DuplicateCheck {
     duplicate: bool,
     similar: Vec<SimilarText>,
 }

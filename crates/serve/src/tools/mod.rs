@@ -1,18 +1,19 @@
 //! The MCP tools.
 
-mod code;
-mod collections;
-mod diary;
-mod drawer;
-mod facts;
-mod graph;
-mod index;
-mod ingest;
-mod maintenance;
-mod memory;
-mod recall;
-mod repair;
-mod symbols;
+pub(crate) mod code;
+pub(crate) mod collections;
+pub(crate) mod diary;
+pub(crate) mod drawer;
+pub(crate) mod facts;
+pub(crate) mod graph;
+pub(crate) mod index;
+pub(crate) mod ingest;
+pub(crate) mod maintenance;
+pub(crate) mod matches;
+pub(crate) mod memory;
+pub(crate) mod recall;
+pub(crate) mod repair;
+pub(crate) mod symbols;
 
 pub(crate) use code::file_chunks;
 pub(crate) use maintenance::report as health;

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::drawer::ListedDrawer;
-use crate::arguments::{check_query, result_limit};
+use crate::arguments::check_query;
 use crate::text::{one_line, round, truncate};
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 /// A drawer larger than this is reduced to its best passage.
 const WHOLE_BYTES: usize = 16 << 10;
@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SearchMemory {
+pub(crate) struct SearchMemory {
     query: String,
     wing: Option<String>,
     room: Option<String>,
@@ -43,13 +43,21 @@ struct SearchMemory {
 }
 
 async fn memory_search(call: Call, arguments: SearchMemory) -> Result<MemoryResults, Failure> {
+    find_drawers(&call, arguments).await.map(MemoryResults::from)
+}
+
+/// Searches memory; finds nothing if there is no store.
+pub(crate) async fn find_drawers(
+    call: &Call,
+    arguments: SearchMemory,
+) -> Result<MemoryHits, Failure> {
     let SearchMemory { query, wing, room, limit, since, until } = arguments;
     let filter = DrawerFilter { wing, room, since, until, ..DrawerFilter::default() };
-    let search =
-        MemorySearch { filter, ..MemorySearch::new(check_query(&query)?, result_limit(limit)?) };
+    let limit = call.limit(limit, Limits::RESULTS)?;
+    let search = MemorySearch { filter, ..MemorySearch::new(check_query(&query)?, limit) };
     match call.server.stores().memory()? {
-        Some(engine) => engine.search_memory(&search).await.map(MemoryResults::from),
-        None => Ok(MemoryResults { hits: Vec::new(), degraded: None }),
+        Some(engine) => engine.search_memory(&search).await,
+        None => Ok(MemoryHits::none()),
     }
 }
 
@@ -57,6 +65,7 @@ async fn memory_search(call: Call, arguments: SearchMemory) -> Result<MemoryResu
 struct MemoryResults {
     hits: Vec<DrawerResult>,
     degraded: Option<String>,
+    weak: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -77,8 +86,8 @@ struct DrawerResult {
 
 impl From<MemoryHits> for MemoryResults {
     fn from(found: MemoryHits) -> Self {
-        let MemoryHits { hits, degraded, .. } = found;
-        Self { hits: hits.into_iter().map(DrawerResult::from).collect(), degraded }
+        let MemoryHits { hits, degraded, weak, .. } = found;
+        Self { hits: hits.into_iter().map(DrawerResult::from).collect(), degraded, weak }
     }
 }
 
@@ -99,7 +108,10 @@ impl ToolAnswer for MemoryResults {
         if self.hits.is_empty() {
             return "nothing found in memory".to_owned();
         }
-        let mut text = String::new();
+        let mut text = match self.weak {
+            true => "nothing fits well; these are the closest matches\n".to_owned(),
+            false => String::new(),
+        };
         for hit in &self.hits {
             let DrawerResult { id, wing, room, .. } = hit;
             let date = hit.date.as_deref().map_or(String::new(), |date| format!(" {date}"));

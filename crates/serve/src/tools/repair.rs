@@ -121,7 +121,7 @@ impl ToolAnswer for RepairResult {
     }
 }
 
-async fn reconnect(call: Call, _: NoArguments) -> Result<ReconnectResult, Failure> {
+pub(crate) async fn reconnect(call: Call, _: NoArguments) -> Result<ReconnectResult, Failure> {
     for (owner, _) in call.server.stores().existing() {
         let reason = Failure::new(Code::LockHeld, "the store is being reopened")
             .with_hint("try again in a second");
@@ -138,7 +138,7 @@ async fn reconnect(call: Call, _: NoArguments) -> Result<ReconnectResult, Failur
 }
 
 #[derive(Serialize, JsonSchema)]
-struct ReconnectResult {
+pub(crate) struct ReconnectResult {
     ok: bool,
     stores: Vec<String>,
 }

@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{GraphWalk, Listed, Neighbours, Reached, Side, Symbol};
+use isolith_engine::{
+    GraphWalk, Impact, Listed, Neighbours, Reached, Side, Symbol, SymbolPath as FoundPath,
+};
 use isolith_types::{Code, Failure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{check_length, limit_within};
-use crate::tool::{Call, Effect, Tool, ToolAnswer};
+use crate::arguments::check_length;
+use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
-/// Default and maximum number of symbols.
-const LIMITS: (u32, u32) = (30, 500);
+/// Numbers of symbols.
+const LIMITS: Limits = Limits { default: 30, agent: 500, program: 10_000 };
 
 const MAX_SYMBOL_BYTES: usize = 2_048;
 
@@ -57,19 +59,17 @@ async fn graph_neighbours(
     call: Call,
     arguments: GraphNeighbours,
 ) -> Result<NeighbourResult, Failure> {
-    let walk = walk(arguments.depth.or(Some(1)), arguments.candidates, arguments.limit)?;
-    let symbol = check_symbol(&arguments.symbol)?;
-    let engine = call.server.stores().graph()?;
-    call.server.wait_for_watchers().await;
-    let (side, around) = match arguments.direction.as_deref() {
-        None | Some("callers") => (Side::Before, engine.callers(symbol, &walk).await),
-        Some("callees") => (Side::After, engine.callees(symbol, &walk).await),
+    let GraphNeighbours { symbol, direction, depth, candidates, limit } = arguments;
+    let side = match direction.as_deref() {
+        None | Some("callers") => Side::Before,
+        Some("callees") => Side::After,
         Some(other) => {
             let message = format!("direction must be callers or callees, not {other:?}");
             return Err(Failure::new(Code::BadInput, message));
         }
     };
-    let Neighbours { symbol, found, likely } = around?;
+    let around = Around { symbol, depth, candidates, limit };
+    let Neighbours { symbol, found, likely } = find_neighbours(&call, side, around).await?;
     let mut text = reached_text(&found, side);
     if likely > 0 {
         let _ = writeln!(text, "{likely} more likely: set candidates to true to include them");
@@ -77,20 +77,55 @@ async fn graph_neighbours(
     Ok(NeighbourResult { symbol: symbol.id, found: steps(&found), likely, more: found.more, text })
 }
 
+/// A symbol, and which of its neighbours to list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphPath {
+pub(crate) struct Around {
+    /// A name, Type.name, path#Name, path:line, or the path of a file.
+    pub(crate) symbol: String,
+    /// Maximum distance in hops, by default 1.
+    pub(crate) depth: Option<u32>,
+    /// Follow uncertain edges, too.
+    pub(crate) candidates: Option<bool>,
+    /// Maximum number of symbols, by default 30.
+    pub(crate) limit: Option<u32>,
+}
+
+/// Finds the callers of a symbol, or its callees.
+pub(crate) async fn find_neighbours(
+    call: &Call,
+    side: Side,
+    around: Around,
+) -> Result<Neighbours, Failure> {
+    let walk = walk(call, around.depth.or(Some(1)), around.candidates, around.limit)?;
+    let symbol = check_symbol(&around.symbol)?;
+    let engine = call.server.stores().graph()?;
+    call.server.wait_for_watchers().await;
+    match side {
+        Side::Before => engine.callers(symbol, &walk).await,
+        Side::After => engine.callees(symbol, &walk).await,
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GraphPath {
     from: String,
     to: String,
     candidates: Option<bool>,
 }
 
-async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Failure> {
-    let walk = walk(None, arguments.candidates, None)?;
+/// Finds a shortest path.
+pub(crate) async fn find_path(call: &Call, arguments: GraphPath) -> Result<FoundPath, Failure> {
+    let walk = walk(call, None, arguments.candidates, None)?;
     let (from, to) = (check_symbol(&arguments.from)?, check_symbol(&arguments.to)?);
     let engine = call.server.stores().graph()?;
     call.server.wait_for_watchers().await;
-    let found = engine.symbol_path(from, to, &walk).await?;
+    engine.symbol_path(from, to, &walk).await
+}
+
+async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Failure> {
+    let found = find_path(&call, arguments).await?;
     let Some((start, steps)) = found.steps else {
         let text = format!("no path from {} to {}\n", found.from.id, found.to.id);
         return Ok(PathResult { path: Vec::new(), text });
@@ -103,7 +138,7 @@ async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Fail
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphImpact {
+pub(crate) struct GraphImpact {
     symbol: String,
     /// Default: any
     depth: Option<u32>,
@@ -111,12 +146,17 @@ struct GraphImpact {
     limit: Option<u32>,
 }
 
-async fn graph_impact(call: Call, arguments: GraphImpact) -> Result<ImpactResult, Failure> {
-    let walk = walk(arguments.depth, arguments.candidates, arguments.limit)?;
+/// Finds what may break.
+pub(crate) async fn find_impact(call: &Call, arguments: GraphImpact) -> Result<Impact, Failure> {
+    let walk = walk(call, arguments.depth, arguments.candidates, arguments.limit)?;
     let symbol = check_symbol(&arguments.symbol)?;
     let engine = call.server.stores().graph()?;
     call.server.wait_for_watchers().await;
-    let found = engine.impact(symbol, &walk).await?;
+    engine.impact(symbol, &walk).await
+}
+
+async fn graph_impact(call: Call, arguments: GraphImpact) -> Result<ImpactResult, Failure> {
+    let found = find_impact(&call, arguments).await?;
     let mut text = reached_text(&found.code, Side::Before);
     if found.tests.total > 0 {
         text += "tests:\n";
@@ -128,6 +168,7 @@ async fn graph_impact(call: Call, arguments: GraphImpact) -> Result<ImpactResult
 }
 
 fn walk(
+    call: &Call,
     depth: Option<u32>,
     candidates: Option<bool>,
     limit: Option<u32>,
@@ -136,7 +177,7 @@ fn walk(
         let message = format!("depth must be from 1 to {MAX_DEPTH}, not {depth}");
         return Err(Failure::new(Code::BadInput, message));
     }
-    let limit = limit_within(limit, LIMITS)? as usize;
+    let limit = call.limit(limit, LIMITS)? as usize;
     Ok(GraphWalk { depth, candidates: candidates.unwrap_or(false), limit })
 }
 

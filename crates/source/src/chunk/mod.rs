@@ -5,6 +5,7 @@ mod embedded;
 mod generated;
 mod grammar;
 mod lines;
+mod macros;
 mod notebook;
 mod outline;
 mod pieces;

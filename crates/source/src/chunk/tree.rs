@@ -5,6 +5,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::grammar::{Action, Answer, Found, Grammar, Inside};
 use super::lines::Lines;
+use super::macros::without_macros;
 use super::outline::{Cut, Definition, Outline};
 use super::pieces::MOST_CHARS;
 use super::work::{Stopped, Work};
@@ -27,7 +28,8 @@ pub(super) fn outline(
     let ranges: Vec<_> = parts.iter().map(|part| lines.range_of(part)).collect();
     let placed = parser.set_included_ranges(&ranges);
     debug_assert!(placed.is_ok(), "parts are in order");
-    let tree = parse(parser, lines.text(), work);
+    let hidden = if grammar.has_macros() { without_macros(lines.text()) } else { None };
+    let tree = parse(parser, hidden.as_deref().unwrap_or(lines.text()), work);
     let whole = parser.set_included_ranges(&[]);
     debug_assert!(whole.is_ok(), "no ranges are always in order");
     let tree = tree?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use isolith_protocol::{
     ChunkFilter, CollectionState, FileState, RootPlace, RootState, StoreError, StoredChunk,
 };
-use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind};
+use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind, trim_blank_ends};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
@@ -122,7 +122,7 @@ impl Snapshot<'_> {
         let read = || {
             let mut find = select_chunks(db, with_text, "chunk.row = ?1")?;
             rows.iter()
-                .map(|row| find.query_row([row], chunk_of).optional())
+                .map(|row| Ok(find.query_row([row], chunk_of).optional()?.map(without_gaps)))
                 .collect::<Result<_, _>>()
         };
         read().during(db, "read chunks")
@@ -140,7 +140,7 @@ impl Snapshot<'_> {
         let db = self.connection();
         let read = || {
             let Some(file) = file_at(db, root, path)? else { return Ok(None) };
-            let chunks = chunks_of(db, file.id)?;
+            let chunks = chunks_of(db, file.id)?.into_iter().map(without_gaps).collect();
             Ok(Some((file, chunks)))
         };
         read().during(db, "read the chunks of a file")
@@ -174,7 +174,16 @@ pub(crate) fn file_at(
         .optional()
 }
 
-/// The chunks of a file with their texts, in order.
+/// A chunk without the blank space that is stored with it.
+fn without_gaps(chunk: StoredChunk) -> StoredChunk {
+    let text = chunk.text.map(|text| match trim_blank_ends(&text) {
+        own if own.len() == text.len() => text,
+        own => own.to_owned(),
+    });
+    StoredChunk { text, ..chunk }
+}
+
+/// The chunks of a file with their texts as stored, which together are the file's text, in order.
 pub(crate) fn chunks_of(db: &Connection, file: u64) -> rusqlite::Result<Vec<StoredChunk>> {
     select_chunks(db, true, "chunk.file = ?1 ORDER BY chunk.row")?
         .query_map([file], chunk_of)?
@@ -197,7 +206,8 @@ pub(crate) fn root_exists(db: &Connection, id: u64) -> Result<bool, StoreError> 
 /// Whether the kind, symbols, first and last line of a chunk, starting at this column, are valid.
 pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool> {
     let kind = row.get_ref(column)?.as_str().ok().and_then(|name| name.parse::<ChunkKind>().ok());
-    let symbols = row.get_ref(column + 1)?.as_str().ok().and_then(|text| symbols_of(text).ok());
+    let symbols =
+        row.get_ref(column + 1)?.as_str().ok().and_then(|text| symbols_of(text, column).ok());
     let (first, last): (i64, i64) = (row.get(column + 2)?, row.get(column + 3)?);
     let lines = (1..=last).contains(&first) && last <= i64::from(u32::MAX);
     Ok(kind.is_some() && symbols.is_some() && lines)
@@ -249,7 +259,7 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
 }
 
 /// Selects chunks with or without their texts.
-fn select_chunks<'a>(
+pub(super) fn select_chunks<'a>(
     db: &'a Connection,
     with_text: bool,
     which: &str,
@@ -261,7 +271,7 @@ fn select_chunks<'a>(
     ))
 }
 
-fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
+pub(super) fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
     Ok(StoredChunk {
         row: row.get(0)?,
         change: row.get(1)?,
@@ -269,7 +279,7 @@ fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
         start_line: row.get(3)?,
         end_line: row.get(4)?,
         kind: named(row, 5, |name| name.parse::<ChunkKind>().ok())?,
-        symbols: symbols_of(row.get_ref(6)?.as_str()?)?,
+        symbols: symbols_of(row.get_ref(6)?.as_str()?, 6)?,
         parent: row.get(7)?,
         signature: row.get(8)?,
         doc: row.get(9)?,
@@ -277,17 +287,18 @@ fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
     })
 }
 
-fn symbols_of(text: &str) -> rusqlite::Result<Vec<Symbol>> {
+/// The stored symbols of a chunk, from this column.
+pub(super) fn symbols_of(text: &str, column: usize) -> rusqlite::Result<Vec<Symbol>> {
     if text == "[]" {
         return Ok(Vec::new());
     }
     let short: Vec<(String, SymbolKind, u32)> =
-        serde_json::from_str(text).map_err(|error| unreadable(6, error))?;
+        serde_json::from_str(text).map_err(|error| unreadable(column, error))?;
     Ok(short.into_iter().map(|(name, kind, line)| Symbol { name, kind, line }).collect())
 }
 
 /// The ids of the files that match a filter, in ascending order.
-fn files_matching(
+pub(super) fn files_matching(
     db: &Connection,
     filter: &ChunkFilter,
     paths: &dyn Fn(&str, bool) -> bool,

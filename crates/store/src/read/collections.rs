@@ -25,9 +25,23 @@ pub(crate) fn last_change(db: &Connection) -> Result<u64, StoreError> {
         .during(db, "read the last change number")
 }
 
-/// The collection with this name, if it exists.
+/// The collection with this name or uuid (see [`isolith_types::by_uuid`]), if it exists.
 pub(crate) fn by_name(db: &Connection, name: &str) -> Result<Option<CollectionState>, StoreError> {
+    if let Some(uuid) = name.strip_prefix('@').filter(|uuid| is_uuid(uuid)) {
+        return one(db, "WHERE c.uuid = ?1 AND c.name IS NOT NULL", uuid);
+    }
     one(db, "WHERE c.name = ?1", name)
+}
+
+/// Whether the text has the form of a uuid.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let lengths = [8, 4, 4, 4, 12];
+    let mut groups = text.split('-');
+    lengths.iter().all(|length| {
+        groups.next().is_some_and(|group| {
+            group.len() == *length && group.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }) && groups.next().is_none()
 }
 
 /// The collection with this id, unless it was deleted.
@@ -174,7 +188,7 @@ pub(super) fn named<T>(
 /// Similar names of collections, best match first.
 fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
     let read = || {
-        db.prepare_cached("SELECT name FROM collection WHERE name IS NOT NULL LIMIT 1000")?
+        db.prepare_cached("SELECT name FROM collection WHERE name NOT LIKE '@%' LIMIT 1000")?
             .query_map([], |row| row.get(0))?
             .collect::<Result<Vec<String>, _>>()
     };

@@ -45,6 +45,7 @@ enum CompiledFilter<'f> {
     In { key: &'f str, values: &'f [Scalar] },
     Contains { key: &'f str, value: &'f Scalar },
     Document(TextTest<'f>),
+    Id(&'f [String]),
 }
 
 enum TextTest<'f> {
@@ -67,6 +68,7 @@ impl<'f> CompiledFilter<'f> {
             Filter::Compare { key, how, value } => Self::Compare { key, how: *how, value },
             Filter::In { key, values } => Self::In { key, values },
             Filter::Contains { key, value } => Self::Contains { key, value },
+            Filter::Id(ids) => Self::Id(ids),
             Filter::DocumentContains(text) => Self::Document(TextTest::Has(text)),
             Filter::DocumentMatches(pattern) => {
                 let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_SIZE).build();
@@ -83,7 +85,7 @@ impl<'f> CompiledFilter<'f> {
             Self::All(plans) | Self::Any(plans) => plans.iter().any(Self::reads_documents),
             Self::Not(plan) => plan.reads_documents(),
             Self::Document(_) => true,
-            Self::Compare { .. } | Self::In { .. } | Self::Contains { .. } => false,
+            Self::Compare { .. } | Self::In { .. } | Self::Contains { .. } | Self::Id(_) => false,
         }
     }
 }
@@ -135,6 +137,10 @@ impl Search<'_> {
                 self.indexed(key, type_of(value) + IN_A_LIST, within, |id| {
                     self.compare(id, Comparison::Equal, value)
                 })
+            }
+            CompiledFilter::Id(ids) => {
+                let rows = self.rows_of(ids).during(self.db, "look for ids")?;
+                Ok(within.map_or_else(|| rows.clone(), |within| common(&rows, within)))
             }
             CompiledFilter::Document(test) => self.with_document(test, within),
         }
@@ -207,6 +213,17 @@ impl Search<'_> {
             .collect::<Result<Vec<u64>, _>>()?;
         // Rows of one value are sorted; those of a range are sorted by value first.
         Ok(if how == Comparison::Equal { rows } else { sorted(rows) })
+    }
+
+    fn rows_of(&self, ids: &[String]) -> rusqlite::Result<Vec<u64>> {
+        let mut find =
+            self.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
+        let mut rows = Vec::with_capacity(ids.len());
+        for id in ids {
+            let row = find.query_row(params![self.collection, id], |row| row.get::<_, u64>(0));
+            rows.extend(row.optional()?);
+        }
+        Ok(sorted(rows))
     }
 
     fn is_in(

@@ -1,8 +1,11 @@
 pub(crate) mod code;
 pub(crate) mod collections;
+pub(crate) mod databases;
 pub(crate) mod facts;
+mod file_texts;
 pub(crate) mod filter;
 pub(crate) mod memory;
+mod names;
 mod records;
 mod scan;
 
@@ -16,12 +19,14 @@ use isolith_protocol::{CollectionState, Key, LoadProgress, PoisonedJob, StoreErr
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
+pub use file_texts::{ChunkStart, EachFileText, FileText};
 pub use scan::{ChunkText, EachChunk, EachDocument, EachPassage, EachVector, PassageText};
 
 use crate::create::sync_folder;
 use crate::deadline::Canceller;
 use crate::folder::io_failure;
 use crate::open::Db;
+use crate::pragmas;
 use crate::sqlite::During;
 use crate::write::progress_of;
 pub(crate) use collections::segment_file;
@@ -69,6 +74,15 @@ impl Reader {
     /// Whether the store was deleted or replaced.
     pub fn has_moved(&self) -> bool {
         self.db.has_moved()
+    }
+
+    /// Keeps few pages in memory: for reading everything once.
+    ///
+    /// # Errors
+    /// If SQLite refuses the setting.
+    pub fn for_scans(self) -> Result<Self, StoreError> {
+        pragmas::for_scans(&self.db.connection).during(&self.db.connection, "set up a scan")?;
+        Ok(self)
     }
 
     /// Takes a snapshot of the current state.

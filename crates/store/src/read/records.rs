@@ -74,6 +74,29 @@ impl Snapshot<'_> {
             .collect()
     }
 
+    /// The first of these ids that no record has.
+    ///
+    /// # Errors
+    /// If the truth cannot be read.
+    pub fn missing_id(
+        &self,
+        collection: u64,
+        ids: &[String],
+    ) -> Result<Option<String>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            let mut find =
+                db.prepare_cached("SELECT 1 FROM record WHERE collection = ?1 AND id = ?2")?;
+            for id in ids {
+                if !find.exists(params![collection, id])? {
+                    return Ok(Some(id.clone()));
+                }
+            }
+            Ok(None)
+        };
+        read().during(db, "look for ids")
+    }
+
     fn rows_of_ids(&self, collection: u64, ids: &[String]) -> Result<Vec<u64>, StoreError> {
         let db = self.connection();
         let read = || {

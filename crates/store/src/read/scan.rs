@@ -1,9 +1,11 @@
 //! Reading vectors and documents in row order.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use isolith_protocol::StoreError;
 use isolith_types::Moment;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
@@ -46,7 +48,7 @@ pub struct PassageText<'t> {
 }
 
 /// Maximum number of adjacent rows read with one statement.
-const RUN: usize = 1024;
+pub(super) const RUN: usize = 1024;
 
 impl Snapshot<'_> {
     /// Row and change number of all dead versions that may be in a segment.
@@ -215,6 +217,36 @@ impl Snapshot<'_> {
         read().during(db, "read vectors")
     }
 
+    /// Calls `each` with the vectors of the rows that still exist, and their index in `rows`, which
+    /// must ascend. Does not read their records.
+    ///
+    /// # Errors
+    /// If the deadline passes or the truth cannot be read.
+    pub fn bare_vectors(
+        &self,
+        rows: &[u64],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let db = self.connection();
+        let wanted = rows.iter().map(|row| Value::Integer(i64::try_from(*row).unwrap_or(i64::MAX)));
+        let wanted = Rc::new(wanted.collect::<Vec<Value>>());
+        let read = || {
+            let mut find = db.prepare_cached(
+                "SELECT vector.row, vector.data FROM rarray(?1) AS wanted \
+                 CROSS JOIN vector ON vector.row = wanted.value",
+            )?;
+            let mut found = find.query([wanted])?;
+            let mut at = 0;
+            while let Some(found) = found.next()? {
+                let row: u64 = found.get(0)?;
+                at += rows[at..].partition_point(|other| *other < row);
+                each(at, found.get_ref(1)?.as_blob()?);
+            }
+            Ok(())
+        };
+        read().during(db, "read vectors")
+    }
+
     /// Reads columns of rows in ascending order, in runs where rows are dense.
     fn walk(
         &self,
@@ -265,13 +297,14 @@ fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, 
     read().during(db, "list versions")
 }
 
-type Each<'a> = dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
+pub(super) type Each<'a> =
+    dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
 
 /// Columns that can be read by row and by range; the first one is the row.
-struct Columns {
-    by_row: &'static str,
-    by_range: &'static str,
-    operation: &'static str,
+pub(super) struct Columns {
+    pub(super) by_row: &'static str,
+    pub(super) by_range: &'static str,
+    pub(super) operation: &'static str,
 }
 
 const VECTOR: Columns = Columns {
@@ -307,7 +340,7 @@ const PASSAGE: Columns = Columns {
 };
 
 impl Columns {
-    fn read(
+    pub(super) fn read(
         &self,
         db: &Connection,
         run: &[(u64, u64)],

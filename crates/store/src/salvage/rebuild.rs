@@ -16,6 +16,7 @@ use super::table::{Completed, TableCopy};
 use crate::create::now;
 use crate::deadline::Deadline;
 use crate::graph;
+use crate::schema::new_uuid;
 use crate::sqlite::{During, explain};
 use crate::write::{FileCache, Work};
 
@@ -27,12 +28,16 @@ const UNKNOWN_ROWS: i64 = 1 << 20;
 
 const COLLECTION: TableCopy = TableCopy {
     table: "collection",
-    select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind \
-             FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-    insert: "INSERT INTO collection \
-             (id, name, dimension, metric, model, settings, created_at, updated_at, kind) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    columns: 9,
+    select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind, \
+             uuid, metadata FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: concat!(
+        "INSERT INTO collection \
+         (id, name, dimension, metric, model, settings, created_at, updated_at, kind, uuid, \
+         metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ",
+        new_uuid!(),
+        "), ?11)"
+    ),
+    columns: 11,
     key: "id",
     name: "name",
     indexes: &[Index {
@@ -45,10 +50,17 @@ const COLLECTION: TableCopy = TableCopy {
     is_derived: false,
 };
 
+/// Before collections had uuids.
+const COLLECTION_OF_VERSION_2: TableCopy = TableCopy {
+    select: "SELECT id, name, dimension, metric, model, settings, created_at, updated_at, kind, \
+             NULL, NULL FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    ..COLLECTION
+};
+
 /// Before there was a code index; like the migration, this renames a collection with its name.
 const COLLECTION_OF_VERSION_1: TableCopy = TableCopy {
     select: "SELECT id, CASE name WHEN '@code' THEN 'was-@code-' || id ELSE name END, dimension, metric, model, settings, created_at, updated_at, \
-             'records' FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+             'records', NULL, NULL FROM collection WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
     // The index has the old names.
     indexes: &[],
     ..COLLECTION
@@ -131,10 +143,17 @@ impl Rescue<'_> {
     fn all(&mut self, embedder: &Embedder<'_>) -> Result<(), StoreError> {
         self.store_row()?;
         let knows_code = self.knows("SELECT kind FROM collection");
-        self.collections(
-            if knows_code { &COLLECTION } else { &COLLECTION_OF_VERSION_1 },
-            embedder,
-        )?;
+        let knows_databases = self.knows("SELECT uuid FROM collection");
+        if knows_databases {
+            self.databases()?;
+        }
+        let collections = match (knows_code, knows_databases) {
+            (_, true) => &COLLECTION,
+            (true, false) => &COLLECTION_OF_VERSION_2,
+            (false, false) => &COLLECTION_OF_VERSION_1,
+        };
+        self.collections(collections, embedder)?;
+        self.complete_databases()?;
         self.records(embedder)?;
         if knows_code {
             self.code()?;
@@ -159,7 +178,9 @@ impl Rescue<'_> {
             let (kind, lacks) = match name.as_str() {
                 CODE_COLLECTION => ("code", "when they were created is unknown"),
                 MEMORY_COLLECTION => ("memory", "when they were created is unknown"),
-                _ => ("records", "metric (cosine is assumed), model and settings are lost"),
+                _ => {
+                    ("records", "metric (cosine is assumed), model, metadata and settings are lost")
+                }
             };
             let model = if kind == "records" { Value::Null } else { text(embedder.model) };
             let row = vec![
@@ -172,6 +193,8 @@ impl Rescue<'_> {
                 now.into(),
                 now.into(),
                 text(kind),
+                Value::Null,
+                Value::Null,
             ];
             Ok(Completed::Row(row, lacks))
         })

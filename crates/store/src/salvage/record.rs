@@ -11,6 +11,7 @@ use super::Embedder;
 use super::records::kind_of;
 use super::report::{Extent, MAX_NAMED_IDS};
 use crate::check::is_finite;
+use crate::schema::NEW_UUID;
 use crate::sqlite::During;
 use crate::write::{Fields, Work};
 
@@ -289,11 +290,11 @@ fn ensure_collection(
     }
     // A lost name is replaced; the dimension is that of the first vector.
     work.db
-        .prepare_cached(
-            "INSERT INTO collection (id, name, dimension, metric, created_at, updated_at) \
-             VALUES (?1, 'recovered-' || ?1, ?2, 'cosine', ?3, ?3) \
-             ON CONFLICT (id) DO UPDATE SET dimension = ?2",
-        )
+        .prepare_cached(&format!(
+            "INSERT INTO collection (id, name, dimension, metric, created_at, updated_at, uuid) \
+             VALUES (?1, 'recovered-' || ?1, ?2, 'cosine', ?3, ?3, {NEW_UUID}) \
+             ON CONFLICT (id) DO UPDATE SET dimension = ?2"
+        ))
         .and_then(|mut statement| statement.execute(params![collection, dimension, work.now]))
         .during(work.db, "save a collection")?;
     dimensions.insert(collection, Some(dimension));

@@ -7,6 +7,7 @@ use rusqlite::params;
 
 use super::{Perform, Work, validate};
 use crate::read::collections::{by_name, require, require_records};
+use crate::schema::NEW_UUID;
 use crate::sqlite::During;
 
 impl Perform for CreateCollection {
@@ -56,10 +57,11 @@ pub(super) fn insert(
 ) -> Result<(), StoreError> {
     check_dimension(spec)?;
     work.db
-        .prepare_cached(
-            "INSERT INTO collection (name, dimension, metric, model, created_at, updated_at, kind) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
-        )
+        .prepare_cached(&format!(
+            "INSERT INTO collection \
+                 (name, dimension, metric, model, created_at, updated_at, kind, uuid) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, {NEW_UUID})"
+        ))
         .and_then(|mut statement| {
             statement.execute(params![
                 spec.name,

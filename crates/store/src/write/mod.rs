@@ -1,6 +1,7 @@
 mod change;
 mod code;
 mod collections;
+mod databases;
 mod facts;
 mod fields;
 mod generations;
@@ -23,7 +24,7 @@ use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use code::FileCache;
+pub(crate) use code::{FileCache, outline};
 pub(crate) use fields::{AsValue, Fields, IN_A_LIST, type_of};
 pub(crate) use load::progress_of;
 
@@ -161,6 +162,8 @@ impl Writer {
     fn sync_log(&self) -> Result<(), StoreError> {
         let log = with_suffix(&self.db.path, "-wal");
         let synced = std::fs::File::open(&log).and_then(|file| file.sync_data());
+        // If the store was moved away meanwhile, its log was not synced, perhaps that of another.
+        self.db.refuse_if_moved()?;
         synced.map_err(|error| io_failure(&log, "sync", &error))
     }
 

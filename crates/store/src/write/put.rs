@@ -137,6 +137,14 @@ impl<'a> PutBatch<'a> {
 
     fn put(&mut self, row: &RequestRow<'_>, mode: PutMode) -> Result<(), StoreError> {
         let number = self.changes.next();
+        let without_nulls;
+        let metadata = match mode {
+            PutMode::Merge => {
+                without_nulls = Metadata::default().merged_with(row.metadata);
+                &without_nulls
+            }
+            PutMode::Add { .. } | PutMode::Upsert => row.metadata,
+        };
         let inserted = self
             .insert
             .execute(params![
@@ -144,7 +152,7 @@ impl<'a> PutBatch<'a> {
                 self.collection,
                 row.id,
                 self.work.now,
-                row.metadata.as_str(),
+                metadata.as_str(),
                 row.document
             ])
             .during(self.work.db, "insert a record")?;
@@ -154,7 +162,7 @@ impl<'a> PutBatch<'a> {
         self.insert_vector
             .execute(params![number, row.vector])
             .during(self.work.db, "insert a vector")?;
-        self.fields.add(number, row.metadata)?;
+        self.fields.add(number, metadata)?;
         self.changes.inserted();
         self.reply.inserted += 1;
         Ok(())
@@ -180,15 +188,27 @@ impl<'a> PutBatch<'a> {
             }
             PutMode::Upsert => {
                 let vector = (!same_vector).then_some(new.vector);
-                old.replace(
-                    self.work,
-                    &mut self.changes,
-                    &mut self.fields,
-                    NewVersion { document: new.document, metadata: new.metadata, vector },
-                )?;
-                self.reply.updated += 1;
+                let version = NewVersion { document: new.document, metadata: new.metadata, vector };
+                self.replace(&old, version)?;
+            }
+            PutMode::Merge => {
+                let vector = (!same_vector).then_some(new.vector);
+                let document = new.document.or(old.document.as_deref());
+                let metadata = old.metadata.merged_with(new.metadata);
+                let kept = vector.is_none() && document == old.document.as_deref();
+                if kept && metadata == old.metadata {
+                    self.reply.unchanged += 1;
+                } else {
+                    self.replace(&old, NewVersion { document, metadata: &metadata, vector })?;
+                }
             }
         }
+        Ok(())
+    }
+
+    fn replace(&mut self, old: &StoredVersion, new: NewVersion<'_>) -> Result<(), StoreError> {
+        old.replace(self.work, &mut self.changes, &mut self.fields, new)?;
+        self.reply.updated += 1;
         Ok(())
     }
 }

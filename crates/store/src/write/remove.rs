@@ -12,15 +12,14 @@ use crate::sqlite::During;
 
 impl Perform for DeleteRecords {
     fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
-        remove(work, &self.collection, &self.which)
+        remove(work, self)
     }
 }
 
 /// Removes records by id or by filter.
-pub(super) fn remove(
+fn remove(
     work: Work<'_>,
-    collection: &str,
-    which: &Which,
+    DeleteRecords { collection, which, limit }: &DeleteRecords,
 ) -> Result<Done<RecordsDeleted>, StoreError> {
     let state = collections::require_records(work.db, collection)?;
     let mut reply = RecordsDeleted::default();
@@ -34,7 +33,8 @@ pub(super) fn remove(
     };
     let mut changes = Changes::begin(work, &state)?;
     let mut fields = Fields::of(work, state.id)?;
-    for row in rows {
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    for row in rows.into_iter().take(limit) {
         remove_one(work, &mut changes, &mut fields, row)?;
         reply.deleted += 1;
     }

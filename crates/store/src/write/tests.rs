@@ -129,8 +129,11 @@ fn expired_rows_are_removed() {
 fn free_pages_are_returned_in_slices() {
     let (_place, mut writer) = store();
     writer.apply(&[put_long(1, 30_000)], &[]).unwrap().remove(0).unwrap();
-    let delete =
-        DeleteRecords { collection: "c".to_owned(), which: Which::Ids(vec!["id-1".to_owned()]) };
+    let delete = DeleteRecords {
+        collection: "c".to_owned(),
+        which: Which::Ids(vec!["id-1".to_owned()]),
+        limit: None,
+    };
     writer.apply(&[write(2, delete)], &[]).unwrap().remove(0).unwrap();
     let mut key = 3;
     while writer.apply_one(Key([key; 16]), Tidy).unwrap().reply.more {

@@ -79,7 +79,7 @@ fn encode(patches: &[Patch], state: &CollectionState) -> Result<Vec<Option<Vec<u
             return Err(bad(format!("the vector has dimension {found}, not {expected}")));
         }
         let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-        validate::vector_bytes(&bytes, state.metric).map_err(bad)?;
+        validate::any_vector(&bytes).map_err(bad)?;
         encoded.push(Some(bytes));
     }
     Ok(encoded)

@@ -41,8 +41,7 @@ pub(super) fn records(records: &Records, collection: &CollectionState) -> Result
     }
     let mut seen = HashSet::with_capacity(count);
     for (row, (id, vector)) in records.ids.iter().zip(records.vectors.chunks(width)).enumerate() {
-        let checked =
-            check_id(id, &mut seen).and_then(|()| vector_bytes(vector, collection.metric));
+        let checked = check_id(id, &mut seen).and_then(|()| any_vector(vector));
         checked.map_err(|reason| bad(row, id, reason))?;
     }
     Ok(())
@@ -62,19 +61,24 @@ pub(super) fn check_id<'a>(id: &'a str, seen: &mut HashSet<&'a str>) -> Result<(
     Ok(())
 }
 
-/// Checks the numbers of a vector.
+/// Checks the numbers of a vector that was computed from a text, which is never zero.
 pub(super) fn vector_bytes(vector: &[u8], metric: Metric) -> Result<(), String> {
+    any_vector(vector)?;
+    match squared_length(vector) == 0.0 && metric == Metric::Cosine {
+        true => Err("a zero vector has no cosine similarity".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Checks the numbers of a vector. A zero vector has the cosine distance 1 from everything.
+pub(super) fn any_vector(vector: &[u8]) -> Result<(), String> {
     let numbers = || vector.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
     let is_finite = numbers().fold(true, |all, number| all & number.is_finite());
     if !is_finite {
         let at = numbers().position(|number| !number.is_finite()).unwrap_or_default();
         return Err(format!("number {at} of the vector is infinite or NaN"));
     }
-    let square = squared_length(vector);
-    if square == 0.0 && metric == Metric::Cosine {
-        return Err("a zero vector has no cosine similarity".to_owned());
-    }
-    if square.sqrt() > LONGEST_VECTOR {
+    if squared_length(vector).sqrt() > LONGEST_VECTOR {
         return Err(format!("the vector is longer than {LONGEST_VECTOR:e}"));
     }
     Ok(())

@@ -298,8 +298,12 @@ fn users_cannot_write_to_the_code_index() {
     for action in [
         put(CODE_COLLECTION, numbered(0..1), PutMode::Upsert).into(),
         UpdateRecords { collection: code(), patches: vec![patch] }.into(),
-        DeleteRecords { collection: code(), which: Which::Ids(vec!["00000001:0000".to_owned()]) }
-            .into(),
+        DeleteRecords {
+            collection: code(),
+            which: Which::Ids(vec!["00000001:0000".to_owned()]),
+            limit: None,
+        }
+        .into(),
         DeleteCollection { name: code() }.into(),
         RenameCollection { from: code(), to: "mine".to_owned() }.into(),
     ] {

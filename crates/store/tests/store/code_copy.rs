@@ -1,7 +1,9 @@
 //! Files that another root has already.
 
+use std::ops::ControlFlow;
+
 use isolith_protocol::{AddRoot, CopyFiles, LinkFiles, code_spec};
-use isolith_store::{Check, Snapshot};
+use isolith_store::{Check, FileText, Snapshot};
 use isolith_types::{Definition, DefinitionKind, FileVersion, ParsedFile};
 
 use crate::common::{MODEL, TestStore, add_root, file, put_files, version};
@@ -26,11 +28,12 @@ fn definition(name: &str) -> Definition {
     }
 }
 
-/// A file that defines a function for each name.
+/// A file that defines a function for each name, with blank space after it.
 fn defining(path: &str, names: &[&str]) -> ParsedFile {
     let texts: Vec<String> = names.iter().map(|name| format!("fn {name}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut file = file(path, &texts);
+    file.chunks.iter_mut().for_each(|chunk| chunk.text.push_str(" \t\n"));
     file.graph.definitions = names.iter().map(|name| definition(name)).collect();
     file
 }
@@ -41,6 +44,20 @@ fn with<T>(store: &TestStore, read: impl FnOnce(&Snapshot<'_>) -> T) -> T {
         assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
     }
     read(&reader.snapshot().unwrap())
+}
+
+/// The text of a file, from all of its chunks.
+fn whole_text(store: &TestStore, root: u64, path: &str) -> String {
+    with(store, |snapshot| {
+        let (file, _) = snapshot.chunks_of_file(root, path).unwrap().unwrap();
+        let mut whole = String::new();
+        let each = &mut |file: &FileText| {
+            whole.push_str(&file.text);
+            ControlFlow::Continue(())
+        };
+        snapshot.file_texts(&[file.id], each).unwrap();
+        whole
+    })
 }
 
 /// Everything stored about a file, except for what is different in every root.
@@ -79,7 +96,9 @@ fn files_of_another_root_are_copied_with_their_vectors_and_definitions() {
     assert_eq!((&copied.copied[..], copied.inserted, copied.deleted), (&[0, 2][..], 3, 2));
     for path in ["a.rs", "b.rs"] {
         assert_eq!(stored(&store, linked, path), stored(&store, main, path), "{path}");
+        assert_eq!(whole_text(&store, linked, path), whole_text(&store, main, path), "{path}");
     }
+    assert_eq!(whole_text(&store, linked, "a.rs"), "fn one \t\nfn two \t\n");
     store.one(LinkFiles { root: linked }).unwrap();
     with(&store, |snapshot| {
         let roots = snapshot.roots().unwrap();

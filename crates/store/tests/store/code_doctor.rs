@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use isolith_protocol::{AddRoot, FinishIndex, Recount, code_spec};
 use isolith_store::{Check, Checkpoint, Extent, Snapshot, StoreFolder, Truth};
-use isolith_types::ParsedFile;
+use isolith_types::{Chunk, ParsedFile};
 
 use crate::common::{TestStore, add_root, database, file, numbered, one, put_files, token, writer};
 use crate::doctor::{damage_page, named, pages_of, problems, salvage};
@@ -35,7 +35,7 @@ fn with<T>(folder: &StoreFolder, read: impl FnOnce(&Snapshot<'_>) -> T) -> T {
     read(&reader.snapshot().unwrap())
 }
 
-/// The number of files; each must be as it was written.
+/// The number of files; each must be as it was written, unless it is marked to be indexed again.
 fn whole_files(folder: &StoreFolder, root: u64) -> usize {
     with(folder, |snapshot| {
         let files = snapshot.files(root, None, None, u64::MAX).unwrap();
@@ -43,6 +43,14 @@ fn whole_files(folder: &StoreFolder, root: u64) -> usize {
             let number: usize = file.path[9..12].parse().unwrap();
             let expected = content(number);
             let (_, chunks) = snapshot.chunks_of_file(root, &file.path).unwrap().unwrap();
+            if file.version.hash == [0; 32] {
+                // It is indexed again; until then it keeps the chunks that were saved.
+                for chunk in &chunks {
+                    let is_it = |it: &Chunk| chunk.text.as_deref() == Some(it.text.as_str());
+                    assert!(expected.chunks.iter().any(is_it), "{chunk:?}");
+                }
+                continue;
+            }
             assert_eq!(chunks.len(), expected.chunks.len());
             for (chunk, expected) in chunks.iter().zip(&expected.chunks) {
                 assert_eq!(chunk.text.as_deref(), Some(expected.text.as_str()));

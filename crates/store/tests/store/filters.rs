@@ -45,8 +45,8 @@ fn random_filters_match_a_plain_evaluation() {
             let filter = random_filter(&mut random, 0);
             let found = snapshot.rows_matching(collection, &filter).unwrap();
             let expected: Vec<u64> = (first_row..)
-                .zip(metadatas.iter().zip(&records.documents))
-                .filter(|(_, (metadata, document))| matches(&filter, metadata, document))
+                .zip(records.ids.iter().zip(metadatas.iter().zip(&records.documents)))
+                .filter(|(_, (id, (metadata, document)))| matches(&filter, id, metadata, document))
                 .map(|(row, _)| row)
                 .collect();
             assert_eq!(found, expected, "seed {seed}: {filter:?}");
@@ -150,7 +150,7 @@ fn random_filter(random: &mut fastrand::Rng, depth: usize) -> Filter {
         let count = random.usize(0..4);
         (0..count).map(|_| random_filter(random, depth + 1)).collect()
     };
-    match random.u8(if depth < 3 { 0..11 } else { 4..11 }) {
+    match random.u8(if depth < 3 { 0..12 } else { 4..12 }) {
         0 | 1 => Filter::And(several(random)),
         2 => Filter::Or(several(random)),
         3 => Filter::Not(Box::new(random_filter(random, depth + 1))),
@@ -169,19 +169,25 @@ fn random_filter(random: &mut fastrand::Rng, depth: usize) -> Filter {
             Filter::In { key, values: (0..count).map(|_| scalar(random)).collect() }
         }
         8 => Filter::Contains { key, value: scalar(random) },
-        9 => Filter::DocumentContains(random_text(random).unwrap_or_default()),
+        9 => {
+            let count = random.usize(0..4);
+            Filter::Id((0..count).map(|_| format!("id-{}", random.u8(0..30))).collect())
+        }
+        10 => Filter::DocumentContains(random_text(random).unwrap_or_default()),
         _ => Filter::DocumentMatches(random.choice(PATTERNS).unwrap().0.to_owned()),
     }
 }
 
 type Entries = Vec<(String, Value)>;
 
-fn matches(filter: &Filter, metadata: &Entries, document: &Option<String>) -> bool {
+fn matches(filter: &Filter, id: &str, metadata: &Entries, document: &Option<String>) -> bool {
     let value = |key: &str| metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value);
     match filter {
-        Filter::And(filters) => filters.iter().all(|filter| matches(filter, metadata, document)),
-        Filter::Or(filters) => filters.iter().any(|filter| matches(filter, metadata, document)),
-        Filter::Not(filter) => !matches(filter, metadata, document),
+        Filter::And(filters) => {
+            filters.iter().all(|filter| matches(filter, id, metadata, document))
+        }
+        Filter::Or(filters) => filters.iter().any(|filter| matches(filter, id, metadata, document)),
+        Filter::Not(filter) => !matches(filter, id, metadata, document),
         Filter::Compare { key, how, value: other } => match value(key) {
             Some(Value::One(scalar)) => compares(scalar, *how, other),
             _ => false,
@@ -198,6 +204,7 @@ fn matches(filter: &Filter, metadata: &Entries, document: &Option<String>) -> bo
             }
             _ => false,
         },
+        Filter::Id(ids) => ids.iter().any(|other| other == id),
         Filter::DocumentContains(text) => {
             document.as_ref().is_some_and(|document| document.contains(text))
         }

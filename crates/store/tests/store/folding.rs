@@ -34,7 +34,7 @@ fn swap(
 
 pub(crate) fn delete(store: &mut TestStore, id: &str) {
     let which = Which::Ids(vec![id.to_owned()]);
-    store.one(DeleteRecords { collection: "c".to_owned(), which }).unwrap();
+    store.one(DeleteRecords { collection: "c".to_owned(), which, limit: None }).unwrap();
 }
 
 fn tombstones(store: &TestStore) -> Vec<(u64, u64)> {

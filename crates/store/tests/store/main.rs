@@ -14,6 +14,7 @@ mod fact_doctor;
 mod fact_graph;
 mod fact_queries;
 mod facts;
+mod file_texts;
 mod fill;
 mod filters;
 mod fixtures;

@@ -76,7 +76,9 @@ fn vectors_and_documents_are_iterated_by_row() {
     store.upsert(numbered(0..2500));
     store.one(put("other", numbered(0..50), PutMode::Upsert)).unwrap();
     let even = (0..1500).filter(|n| n % 5 != 0).map(|n| format!("id-{n}")).collect();
-    store.one(DeleteRecords { collection: "c".to_owned(), which: Which::Ids(even) }).unwrap();
+    store
+        .one(DeleteRecords { collection: "c".to_owned(), which: Which::Ids(even), limit: None })
+        .unwrap();
     let mut reader = store.reader();
     let snapshot = reader.snapshot().unwrap();
     let mut seen = Vec::new();

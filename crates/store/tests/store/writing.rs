@@ -102,6 +102,7 @@ fn updates_merge_and_deletes_count_missing_ids() {
     let delete = |ids: &[&str]| DeleteRecords {
         collection: "c".to_owned(),
         which: Which::Ids(ids.iter().map(|id| (*id).to_owned()).collect()),
+        limit: None,
     };
     let outcome = store.one(delete(&["a", "b", "a"])).unwrap();
     assert_eq!((outcome.deleted, outcome.missing, outcome.count_after), (1, 1, 0));
@@ -151,11 +152,6 @@ fn bad_batches() -> Vec<(&'static str, Records, &'static str)> {
         ),
         (
             "angles",
-            with(|r| r.vectors = bytes([1.0, 2.0, 0.0, -0.0]).into()),
-            "row 1 (id \"b\"): a zero vector has no cosine similarity",
-        ),
-        (
-            "angles",
             with(|r| r.vectors = bytes([1.0, 2.0, 3e38, 3e38]).into()),
             "row 1 (id \"b\"): the vector is longer than 1e18",
         ),
@@ -188,6 +184,7 @@ fn a_write_is_applied_once() {
         .one(DeleteRecords {
             collection: "c".to_owned(),
             which: Which::Ids(vec!["id-1".to_owned()]),
+            limit: None,
         })
         .unwrap();
     let again = store.writer.apply(std::slice::from_ref(&once), &[]).unwrap().remove(0).unwrap();
@@ -331,6 +328,7 @@ fn deleted_collections_are_purged_in_batches() {
         .one(DeleteRecords {
             collection: "c".to_owned(),
             which: Which::Ids(vec!["id-3".to_owned()]),
+            limit: None,
         })
         .unwrap();
     let deleted = store.one(DeleteCollection { name: "c".to_owned() }).unwrap();
@@ -356,7 +354,7 @@ fn a_hundred_thousand_ids_are_deleted_in_one_call() {
     let mut store = TestStore::new();
     store.upsert(numbered(0..3000));
     let ids = (0..100_000).map(|n| format!("id-{n}")).collect();
-    let delete = DeleteRecords { collection: "c".to_owned(), which: Which::Ids(ids) };
+    let delete = DeleteRecords { collection: "c".to_owned(), which: Which::Ids(ids), limit: None };
     let outcome = store.one(delete).unwrap();
     assert_eq!((outcome.deleted, outcome.missing, outcome.count_after), (3000, 97_000, 0));
 }
@@ -370,7 +368,8 @@ fn records_are_deleted_by_filter() {
         how: Comparison::AtLeast,
         value: Scalar::Integer(3),
     };
-    let delete = DeleteRecords { collection: "c".to_owned(), which: Which::Matching(filter) };
+    let delete =
+        DeleteRecords { collection: "c".to_owned(), which: Which::Matching(filter), limit: None };
     let outcome = store.one(delete).unwrap();
     assert_eq!((outcome.deleted, outcome.count_after), (70, 30));
     assert_sound(&store);

@@ -44,6 +44,8 @@ pub(super) struct Grammar {
     /// By the number of the node's kind.
     actions: Vec<Action>,
     bodies: Vec<bool>,
+    /// Whether the language has macros that its grammar does not know.
+    macros: bool,
 }
 
 /// What is to be known of a language.
@@ -145,6 +147,7 @@ impl Grammar {
     /// Nothing if there is no grammar for a language, or it does not fit the parser.
     pub(super) fn of(language: Language) -> Option<Self> {
         let table = table(language)?;
+        let macros = matches!(language, Language::C | Language::Cpp);
         let language = (table.grammar)();
         let kinds = u16::try_from(language.node_kind_count()).ok()?;
         // A kind may have several numbers, so names are looked up for all numbers.
@@ -157,7 +160,7 @@ impl Grammar {
         let bodies =
             (0..kinds).map(|kind| named(kind).is_some_and(|name| table.bodies.contains(&name)));
         let bodies = bodies.collect();
-        Some(Self { table, actions, bodies, language })
+        Some(Self { table, actions, bodies, language, macros })
     }
 
     pub(super) fn language(&self) -> &tree_sitter::Language {
@@ -167,6 +170,10 @@ impl Grammar {
     pub(super) fn action(&self, node: Node<'_>) -> Action {
         // Errors have a number beyond all kinds, and may hold anything.
         self.actions.get(usize::from(node.kind_id())).copied().unwrap_or(Action::Enter)
+    }
+
+    pub(super) fn has_macros(&self) -> bool {
+        self.macros
     }
 
     pub(super) fn has_clauses(&self) -> bool {

@@ -122,7 +122,7 @@ pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = LookupKey> {
 }
 
 /// The definitions and imports of a file, if stored.
-pub(super) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, StoreError> {
+pub(crate) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, StoreError> {
     let bytes: Option<Vec<u8>> = db
         .prepare_cached("SELECT outline FROM code_graph WHERE file = ?1")
         .and_then(|mut statement| statement.query_row([file], |row| row.get(0)).optional())

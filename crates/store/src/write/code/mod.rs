@@ -10,3 +10,4 @@ mod link;
 mod roots;
 
 pub(crate) use file_cache::FileCache;
+pub(crate) use link::outline;
