@@ -104,6 +104,28 @@ fn what_nothing_contains_is_reported() {
 }
 
 #[test]
+fn quotes_may_be_part_of_a_message() {
+    let project = indexed();
+    project.write(
+        "src/columns.rs",
+        "pub fn check(name: &str) -> String {\n    format!(\"column \\\"{name}\\\" does not exist\")\n}\n\n\
+         pub fn flag(name: &str) -> String {\n    format!(\"this flag is not known: {name:?}\")\n}\n",
+    );
+    project.index(&[]);
+    for query in [
+        "column \"user_id\" does not exist",
+        "column \"retry\" does not exist",
+        "this flag is not known: \"user_id\"",
+    ] {
+        let found = project.search(&[query]);
+        assert_eq!(paths(&found)[0], "src/columns.rs", "{query}");
+        assert_eq!((&found["weak"], &found["missing"]), (&json!(false), &json!([])), "{query}");
+    }
+    let found = project.search(&["column \"user_id\" does not open"]);
+    assert_eq!((paths(&found), &found["missing"]), (vec![], &json!(["user_id"])));
+}
+
+#[test]
 fn any_quotes_are_accepted() {
     let project = indexed();
     let mib = "\"".repeat(100_000);

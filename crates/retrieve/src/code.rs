@@ -131,7 +131,7 @@ impl CodeSearch<'_, '_> {
         fit.scale(&mut ranked, &code_query, mode);
         let weak = ranked.is_empty() || fit.is_weak(&code_query, mode);
         let row = |candidate: usize| candidates[candidate].row;
-        let hits = loaded.hits(self.snapshot, ranked, row)?;
+        let hits = loaded.hits(self.snapshot, &code_query, ranked, row)?;
         let degraded = searched.degraded().map(|why| Degraded { why, hint: None }).or(other_model);
         let roots = self.snapshot.root_places()?;
         let found = CodeFound { hits, degraded, weak, searched, roots, ..CodeFound::default() };
@@ -433,6 +433,7 @@ impl LoadedChunks {
     fn hits(
         &self,
         snapshot: &Snapshot<'_>,
+        query: &CodeQuery,
         ranked: Vec<RankedChunk>,
         row: impl Fn(usize) -> u64,
     ) -> Result<Vec<FoundChunk>, StoreError> {
@@ -444,18 +445,21 @@ impl LoadedChunks {
         let hit = |(ranked, (chunk, file)): (RankedChunk, (Option<StoredChunk>, _))| {
             // Only what the database has in the same version counts.
             let chunk = chunk.filter(|it| self.chunks[&it.row].change == it.change)?;
-            Some(self.hit(ranked, chunk, file?, &row))
+            Some(self.hit(query, ranked, chunk, file?, &row))
         };
         Ok(ranked.into_iter().zip(stored).filter_map(hit).collect())
     }
 
     fn hit(
         &self,
+        query: &CodeQuery,
         ranked: RankedChunk,
         chunk: StoredChunk,
         file: FileState,
         row: impl Fn(usize) -> u64,
     ) -> FoundChunk {
+        let text = chunk.text.unwrap_or_default();
+        let symbol = query.best_symbol(&text, chunk.start_line, &chunk.symbols);
         FoundChunk {
             root: file.root,
             path: file.path,
@@ -464,10 +468,10 @@ impl LoadedChunks {
             start_line: chunk.start_line,
             end_line: chunk.end_line,
             kind: chunk.kind,
-            symbol: ranked.symbol.and_then(|at| chunk.symbols.get(at).cloned()),
+            symbol: symbol.and_then(|at| chunk.symbols.into_iter().nth(at)),
             parent: chunk.parent,
             signature: chunk.signature,
-            text: chunk.text.unwrap_or_default(),
+            text,
             score: ranked.score,
             why: ranked.explanation,
             also: ranked.also.into_iter().map(|it| self.chunks[&row(it)].place()).collect(),

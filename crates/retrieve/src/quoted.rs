@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use isolith_protocol::{CodeFound, CollectionState, FoundChunk, SearchCode, Searched, StoreError};
-use isolith_search::{QuotedQuery, SearchMode};
+use isolith_search::{Phrase, QuotedQuery, SearchMode};
 use isolith_types::Degraded;
 
 use crate::code::CodeSearch;
@@ -19,6 +19,7 @@ impl CodeSearch<'_, '_> {
         let Some(state) = self.snapshot.code_state()?.filter(|state| state.records > 0) else {
             return self.run(query, None);
         };
+        let quoted = required.clone();
         let required = RequiredText::new(required)?;
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let RequiredRows { rows, missing } =
@@ -38,7 +39,27 @@ impl CodeSearch<'_, '_> {
         };
         self.keep_confirmed(&mut found, &required)?;
         add(&mut found, searched);
-        Ok(found)
+        Ok(self.as_printed(query, &quoted, &found)?.unwrap_or(found))
+    }
+
+    /// What is found with the quotes as ordinary text, if that is a message with all other words of
+    /// the query. In a pasted message, quoted parts are values: `column "user_id" does not exist`.
+    fn as_printed(
+        &mut self,
+        query: &SearchCode,
+        quoted: &[String],
+        found: &CodeFound,
+    ) -> Result<Option<CodeFound>, StoreError> {
+        let message = Phrase::parse(&query.text);
+        let others = message.share_without(quoted);
+        let first_is_message = |found: &CodeFound| {
+            found.hits.first().is_some_and(|hit| message.share_in(&hit.text) >= others)
+        };
+        if others == 0.0 || first_is_message(found) {
+            return Ok(None);
+        }
+        let printed = self.run(query, None)?;
+        Ok(first_is_message(&printed).then_some(printed))
     }
 
     fn rows_with(

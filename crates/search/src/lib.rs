@@ -17,6 +17,7 @@ mod phrase;
 mod query;
 mod quoted;
 mod rank;
+mod symbol;
 mod weights;
 
 pub use explanation::{DefinitionBoost, Explanation, Penalty};

@@ -63,6 +63,14 @@ impl Phrase {
         self.words.is_empty()
     }
 
+    /// The share of the phrase that is not in these parts of it; 0 if that is too short for a phrase.
+    pub fn share_without(&self, parts: &[String]) -> f32 {
+        let words =
+            |part: &String| Tokens::of(part).filter(|it| matches!(it, Token::Word(_))).count();
+        let others = self.words.len().saturating_sub(parts.iter().map(words).sum());
+        if others < MIN_RUN_WORDS { 0.0 } else { others as f32 / self.words.len() as f32 }
+    }
+
     /// The share of the phrase that a text contains as one run, from 0 to 1. Placeholders in the
     /// text (`%s`, `{}`, `{name}`) match any words. Runs of fewer than four words are ignored.
     pub fn share_in(&self, text: &str) -> f32 {

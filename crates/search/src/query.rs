@@ -76,6 +76,11 @@ impl CodeQuery {
         &self.identifiers
     }
 
+    /// The stems of the words to search for.
+    pub(crate) fn stems(&self) -> &BTreeSet<String> {
+        &self.stems
+    }
+
     /// Whether the query is longer than a question, such as a pasted bug report.
     pub fn is_report(&self) -> bool {
         self.stems.len() > MAX_QUESTION_TERMS

@@ -67,8 +67,6 @@ pub struct RankedChunk {
     /// The score of the file for its best chunk, the chunk's own score for others; never higher
     /// than that of the previous hit.
     pub score: f32,
-    /// Index of the chunk's symbol that matches the query best.
-    pub symbol: Option<usize>,
     /// The parts of the score.
     pub explanation: Explanation,
     /// Indexes of further candidates in the same file, best first, that are not hits themselves.
@@ -108,9 +106,6 @@ pub fn rank_chunks(
         ranking.append(&mut hits, std::mem::replace(&mut rest, others));
     }
     ranking.add_further_places(&mut hits, &rest);
-    for hit in &mut hits {
-        hit.symbol = ranking.best_symbol(candidates[hit.candidate].symbols);
-    }
     hits
 }
 
@@ -140,7 +135,7 @@ impl Ranking<'_> {
                 let score =
                     explanation.score() + if explanation.score() > 0.0 { parent } else { 0.0 };
                 let also = Vec::new();
-                chunks.push(RankedChunk { candidate, score, symbol: None, explanation, also });
+                chunks.push(RankedChunk { candidate, score, explanation, also });
             }
         }
         chunks.retain(|chunk| chunk.score > 0.0);
@@ -275,18 +270,6 @@ impl Ranking<'_> {
         };
         let all = PENALTY_GROUPS.iter().filter_map(strongest);
         all.filter(|penalty| penalty.factor != 1.0).collect()
-    }
-
-    fn best_symbol(&mut self, symbols: &[Symbol]) -> Option<usize> {
-        let mut best = None;
-        let mut highest = -1.0;
-        for (index, symbol) in symbols.iter().enumerate() {
-            let similarity = self.query.name_similarity(&symbol.name, &mut self.stemmer);
-            if similarity > highest {
-                (best, highest) = (Some(index), similarity);
-            }
-        }
-        best
     }
 
     fn order(&self, a: &RankedChunk, b: &RankedChunk) -> Ordering {
