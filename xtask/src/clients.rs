@@ -21,28 +21,33 @@ pub(crate) fn run() -> Result<()> {
     let target = target_folder()?;
     let program = target.join("debug/isolith");
     let folder = target.join("clients");
-    let python = install_python(&folder)?;
+    let python = install_python(&folder, Path::new("requirements.txt"))?;
     let modules = install_modules(&folder)?;
-    let script = |name: &str| {
-        let mut command = Command::new(&python);
-        command.arg(Path::new(SCRIPTS).join(name)).arg(&program);
-        command
-    };
-    run_command(&mut script("every_tool.py"))?;
-    run_command(&mut script("crowd.py"))?;
-    run_command(&mut script("described.py"))?;
-    run_command(&mut script("chroma_client.py"))?;
-    run_command(script("from_npm.py").arg(&modules))
+    for name in ["every_tool.py", "crowd.py", "described.py", "chroma_client.py"] {
+        run_script(&python, name, &program)?;
+    }
+    run_command(script(&python, "from_npm.py", &program).arg(&modules))
 }
 
-/// Creates a virtual environment with the packages; returns its interpreter.
-fn install_python(folder: &Path) -> Result<PathBuf> {
+/// Runs one of the scripts against a program.
+pub(crate) fn run_script(python: &Path, name: &str, program: &Path) -> Result<()> {
+    run_command(&mut script(python, name, program))
+}
+
+fn script(python: &Path, name: &str, program: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg(Path::new(SCRIPTS).join(name)).arg(program);
+    command
+}
+
+/// Creates a virtual environment with the packages of a list; returns its interpreter.
+pub(crate) fn install_python(folder: &Path, list: &Path) -> Result<PathBuf> {
     let environment = folder.join("venv");
     let python = environment.join("bin/python");
     if !python.exists() {
         run_command(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     }
-    let requirements = Path::new(SCRIPTS).join("requirements.txt");
+    let requirements = Path::new(SCRIPTS).join(list);
     run_command(
         Command::new(&python)
             .args(["-m", "pip", "install", "--quiet", "--requirement"])

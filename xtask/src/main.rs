@@ -1,5 +1,6 @@
 //! Development commands; `cargo xtask --help` lists them.
 
+mod acceptance;
 mod book;
 mod check;
 mod clients;
@@ -37,6 +38,12 @@ enum Task {
     /// Test the MCP server with third-party clients: the official Python package, the Inspector
     /// and the conformance suite; needs python3 and npm.
     Clients,
+    /// Run what takes too long for every change: Chroma's own tests and the frameworks that use
+    /// Chroma, against the release build; 500 damaged stores; a minute of random kills.
+    Acceptance {
+        /// Only these: chroma, frameworks, damage, torture
+        checks: Vec<String>,
+    },
     /// Run the benchmarks of `bench/`.
     Bench {
         /// Options of the benchmark: --quick, --json, --only PART, --vectors FILE,
@@ -90,6 +97,7 @@ fn main() -> Result<()> {
         Task::Promtool => promtool::run(),
         Task::Book => book::run(),
         Task::Clients => clients::run(),
+        Task::Acceptance { checks } => acceptance::run(&checks),
         Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
         Task::Tck { features } => {
             let line = ["run", "--package", "isolith-store", "--example", "tck", "--"];
@@ -110,19 +118,24 @@ fn main() -> Result<()> {
             line.extend(arguments.iter().map(String::as_str));
             cargo(&line, &[])
         }
-        Task::Damage { arguments } => {
-            let mut line = vec!["test", "--package", "isolith", "--test", "damage", "--", "run"];
-            line.extend(arguments.iter().map(String::as_str));
-            cargo(&line, &[])
-        }
-        Task::Torture { arguments } => {
-            // Not a release build, which has no debug assertions.
-            let mut line = vec!["test", "--package", "isolith-engine"];
-            line.extend(["--test", "torture", "--", "run"]);
-            line.extend(arguments.iter().map(String::as_str));
-            cargo(&line, &[])
-        }
+        Task::Damage { arguments } => damage(&strings(&arguments)),
+        Task::Torture { arguments } => torture(&strings(&arguments)),
     }
+}
+
+fn strings(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+fn damage(arguments: &[&str]) -> Result<()> {
+    let line = ["test", "--package", "isolith", "--test", "damage", "--", "run"];
+    cargo(&[&line, arguments].concat(), &[])
+}
+
+fn torture(arguments: &[&str]) -> Result<()> {
+    // Not a release build, which has no debug assertions.
+    let line = ["test", "--package", "isolith-engine", "--test", "torture", "--", "run"];
+    cargo(&[&line, arguments].concat(), &[])
 }
 
 /// The target folder, which contains this program as debug/xtask.
