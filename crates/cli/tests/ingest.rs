@@ -204,7 +204,7 @@ fn checking_can_be_interrupted() {
     running.signal(Signal::INT);
     let ran = running.finish();
     assert_eq!(ran.status, Some(130), "{}", ran.stdout);
-    assert!(begun.elapsed() < Duration::from_secs(3), "it took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
     assert_eq!(env.count("a"), 0);
 }
 

@@ -18,7 +18,7 @@ const AT_ONCE: usize = 4;
 /// A server whose workers go wrong at a point: at each worker's `nth` passage.
 fn server(env: &TestEnv, point: &str, fault: Fault, nth: u32) -> Agent {
     // Hanging workers are killed soon; to fill its memory takes a worker longer.
-    let timeout = if fault.needs_deadline() { "1" } else { "30" };
+    let timeout = if fault.needs_deadline() { "4" } else { "60" };
     let mut command = env.command(&["mcp", "--timeout", timeout]);
     command.env("ISOLITH_FAULT", format!("{point}:{}:{nth}", name(fault)));
     Agent::greeted(command)

@@ -57,7 +57,7 @@ fn mutated_queries_end_with_a_result_or_an_error() {
             answered += usize::from(result.is_ok());
         }
         slowest = slowest.max(start.elapsed());
-        assert!(start.elapsed() < Duration::from_secs(3), "seed {seed}: {text}");
+        assert!(start.elapsed() < Duration::from_secs(20), "seed {seed}: {text}");
     }
     assert!(answered > 0, "no query succeeded; slowest {slowest:?}");
 }

@@ -274,7 +274,7 @@ fn name(pid: u32) -> String {
 pub fn wait_until(mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "timed out");
+        assert!(begun.elapsed() < Duration::from_secs(120), "timed out");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

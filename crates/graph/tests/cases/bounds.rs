@@ -81,7 +81,7 @@ fn endless_queries_stop_at_their_deadline() {
             .unwrap()
             .run(&graph, &Default::default(), &budget, &mut |_| Ok(Flow::Continue));
         assert!(matches!(result, Err(Error::Timeout)), "{text}: {result:?}");
-        assert!(start.elapsed() < Duration::from_secs(5), "{text}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20), "{text}: {:?}", start.elapsed());
     }
 }
 

@@ -245,7 +245,7 @@ pub fn trial<F: Future<Output = ()>>(
 
 /// Waits until `happened` returns true; panics after 30 s.
 pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(120);
     while !happened() {
         assert!(Instant::now() < until, "{what}: did not happen within 30 s");
         std::thread::sleep(Duration::from_millis(5));
