@@ -37,7 +37,7 @@ impl Limits {
     /// The defaults, with the given maximum of admitted connections.
     pub(crate) fn of(admitted: usize) -> Self {
         Self {
-            pending: 64,
+            pending: 512,
             pending_per_peer: 8,
             admitted,
             admitted_per_peer: admitted.div_ceil(4),

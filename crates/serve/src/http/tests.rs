@@ -200,7 +200,8 @@ async fn routing_errors_have_the_common_format() {
 
 #[tokio::test]
 async fn silent_connections_do_not_block_others() {
-    let server = start(no_timeouts(), Some(TOKEN), routes()).await;
+    let limits = Limits { pending: 64, ..no_timeouts() };
+    let server = start(limits, Some(TOKEN), routes()).await;
     let mut silent = Vec::new();
     for number in 0..200 {
         silent.push(server.connect().await);
