@@ -122,7 +122,13 @@ class Server:
 
     def memory(self):
         """Megabytes, shared pages divided among those who share them."""
-        return sum(process.memory_full_info().pss for process in self.family()) / 1e6
+        total = 0
+        for process in self.family():
+            try:
+                total += process.memory_full_info().pss
+            except psutil.NoSuchProcess:
+                continue
+        return total / 1e6
 
 
 def add(server, data):
@@ -163,7 +169,7 @@ def load(server, path, bodies, clients, seconds, folder):
     (folder / "bodies").write_text("\n".join(json.dumps(it) for it in bodies) + "\n")
     (folder / "wrk.lua").write_text(WRK_SCRIPT)
     run = ["wrk", "-t", "1", "-c", str(clients), "-d", f"{seconds}s", "--timeout", "60s", "--latency"]
-    cpu = server.cpu()
+    cpu, front = server.cpu(), sum(server.process.cpu_times()[:2])
     out = subprocess.run(
         [*run, "-s", folder / "wrk.lua", f"http://127.0.0.1:{server.port}{path}"],
         env={**os.environ, "BODIES": str(folder / "bodies")},
@@ -171,7 +177,9 @@ def load(server, path, bodies, clients, seconds, folder):
     ).stdout
     line = next(line for line in out.splitlines() if line.startswith("RESULT "))
     measured = json.loads(line.removeprefix("RESULT "))
-    measured["cpu"] = 1000 * (server.cpu() - cpu) / max(measured["requests"], 1)
+    requests = max(measured["requests"], 1)
+    measured["cpu"] = 1000 * (server.cpu() - cpu) / requests
+    measured["front"] = 1000 * (sum(server.process.cpu_times()[:2]) - front) / requests
     return measured
 
 
@@ -210,6 +218,7 @@ def measure(server, data, seconds, folder):
             for value in ("p50", "p99"):
                 rows[f"{label}, {value}, ms"] = measured[value]
             rows[f"{label}, CPU a query, ms"] = measured["cpu"]
+            rows[f"{label}, of it the main process"] = measured["front"]
             rows[f"{label}, errors"] = measured["errors"]
     rows["memory after queries, MB"] = server.memory()
     server.stop()
