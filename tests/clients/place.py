@@ -55,7 +55,7 @@ class Place:
         try:
             if not (line := server.stdout.readline()):
                 sys.exit(f"isolith serve ended with {server.wait()} before it was ready")
-            yield json.loads(line)
+            yield json.loads(line) | {"pid": server.pid}
         finally:
             server.terminate()
             if (code := server.wait(20)) != 143:

@@ -9,9 +9,10 @@ use crate::{cargo, clients, target_folder};
 /// A check by name, and what it does.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     ("chroma", || client("chroma_suite.py")),
     ("frameworks", || client("frameworks.py")),
+    ("servers", || client("servers.py")),
     ("damage", || crate::damage(&["--count", "500"])),
     ("torture", || crate::torture(&["--processes", "16", "--seconds", "60"])),
 ];

@@ -39,9 +39,10 @@ enum Task {
     /// and the conformance suite; needs python3 and npm.
     Clients,
     /// Run what takes too long for every change: Chroma's own tests and the frameworks that use
-    /// Chroma, against the release build; 500 damaged stores; a minute of random kills.
+    /// Chroma, against the release build; two servers on one store with workers that are killed, and a
+    /// server with 1,200 connections; 500 damaged stores; a minute of random kills.
     Acceptance {
-        /// Only these: chroma, frameworks, damage, torture
+        /// Only these: chroma, frameworks, servers, damage, torture
         checks: Vec<String>,
     },
     /// Run the benchmarks of `bench/`.

@@ -243,11 +243,11 @@ pub fn trial<F: Future<Output = ()>>(
     })
 }
 
-/// Waits until `happened` returns true; panics after 30 s.
+/// Waits until `happened` returns true; panics after 120 s.
 pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(120);
     while !happened() {
-        assert!(Instant::now() < until, "{what}: did not happen within 30 s");
+        assert!(Instant::now() < until, "{what}: did not happen within 120 s");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
