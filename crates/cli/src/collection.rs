@@ -1,9 +1,8 @@
 //! `isolith collection`.
 
+mod vector;
+
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
 use std::process::ExitCode;
 
 use isolith_engine::{
@@ -12,6 +11,8 @@ use isolith_engine::{
 use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, counted};
 use serde::Serialize;
 use serde_json::json;
+
+pub(crate) use self::vector::read_vector;
 
 use crate::output::Output;
 use crate::session::Session;
@@ -39,9 +40,6 @@ pub(crate) enum Question {
 
 /// Characters of a document that fit on a line.
 const EXCERPT: usize = 72;
-
-/// Maximum size of a file with a vector, in bytes.
-const VECTOR_BYTES: u64 = 16 << 20;
 
 pub(crate) fn run(
     store: &StorePlace,
@@ -154,37 +152,6 @@ async fn ask(
         Question::Keywords(words) => engine.keywords(name, &words, limit, filter).await,
         Question::Text(text) => engine.meaning(name, &text, limit, filter).await,
     }
-}
-
-/// Reads a vector from a file or from standard input.
-pub(crate) fn read_vector(file: &Path) -> Result<Vec<f32>, Failure> {
-    let name = if file == Path::new("-") { Path::new("standard input") } else { file };
-    let bad = |code, reason: &dyn std::fmt::Display| {
-        Failure::new(code, format!("{}: {reason}", name.display()))
-            .with_hint("a vector is a JSON array of numbers: [0.1, -0.2, 0.3]")
-    };
-    let mut text = String::new();
-    let read = |reader: &mut dyn Read, text: &mut String| {
-        reader.take(VECTOR_BYTES + 1).read_to_string(text)
-    };
-    let outcome = if file == Path::new("-") {
-        read(&mut io::stdin().lock(), &mut text)
-    } else {
-        File::open(file).and_then(|mut file| read(&mut file, &mut text))
-    };
-    match outcome {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(bad(Code::NotFound, &error));
-        }
-        Err(error) => return Err(bad(Code::BadInput, &error)),
-        Ok(length) if length as u64 > VECTOR_BYTES => {
-            return Err(bad(Code::TooLarge, &format!("longer than {VECTOR_BYTES} bytes")));
-        }
-        Ok(_) => {}
-    }
-    let numbers: Vec<f64> =
-        serde_json::from_str(&text).map_err(|error| bad(Code::BadInput, &error))?;
-    Ok(numbers.into_iter().map(|number| number as f32).collect())
 }
 
 /// A record as it is shown.

@@ -344,7 +344,7 @@ pub(super) enum TypedCollection {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 pub(super) struct TypedQuery {
-    /// File with the vector, a JSON array of numbers; - for standard input
+    /// Vector as a JSON array of numbers, or a file that has it; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(super) vector: Option<PathBuf>,
     /// Text to embed, if the collection uses the built-in model
