@@ -1,17 +1,22 @@
 //! `isolith collection`.
 
+mod query;
+mod values;
 mod vector;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use isolith_engine::{
-    Engine, EngineOptions, Hits, Page, Selection, StorePlace, StoredRecord, Which,
+    Engine, EngineOptions, Page, Selection, Sort, StorePlace, StoredRecord, Which,
 };
-use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Hit, Metadata, counted};
+use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Metadata, counted};
 use serde::Serialize;
 use serde_json::json;
 
+pub(crate) use self::query::Question;
+use self::query::query;
+use self::values::values;
 pub(crate) use self::vector::read_vector;
 
 use crate::output::Output;
@@ -27,15 +32,19 @@ pub(crate) enum CollectionCommand {
     DeleteRecords { name: String, which: Selection },
     Rename { name: String, new_name: String },
     Count { name: String },
-    Get { name: String, which: Selection, limit: u32, offset: u64, vectors: bool },
+    Get(RecordsToGet),
+    Values { name: String, key: String, filter: Option<Filter>, limit: u32 },
     Query { name: String, question: Question, limit: u32, filter: Option<Filter> },
 }
 
-/// What to search for.
-pub(crate) enum Question {
-    Vector(Vec<f32>),
-    Keywords(String),
-    Text(String),
+/// Which records to show, and how.
+pub(crate) struct RecordsToGet {
+    pub(crate) name: String,
+    pub(crate) which: Selection,
+    pub(crate) sort: Option<Sort>,
+    pub(crate) limit: u32,
+    pub(crate) offset: u64,
+    pub(crate) vectors: bool,
 }
 
 /// Characters of a document that fit on a line.
@@ -54,7 +63,8 @@ pub(crate) fn run(
         | CollectionCommand::Rename { .. } => true,
         CollectionCommand::List
         | CollectionCommand::Count { .. }
-        | CollectionCommand::Get { .. }
+        | CollectionCommand::Get(_)
+        | CollectionCommand::Values { .. }
         | CollectionCommand::Query { .. } => false,
     };
     let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
@@ -102,20 +112,22 @@ async fn perform(
             let count = engine.collection(&name).await?.records;
             Ok((json!({ "collection": name, "count": count }), format!("{count}\n")))
         }
-        CollectionCommand::Get { name, which, limit, offset, vectors } => {
-            let page = Page { after_row: 0, offset, limit: u64::from(limit) };
-            let records = engine.get(&name, which, page, vectors).await?;
-            let shown: Vec<Shown> =
-                records.iter().map(|stored| Shown::of(stored, vectors)).collect();
-            Ok((json!({ "records": shown }), show_records(&records)))
+        CollectionCommand::Get(asked) => get(engine, asked).await,
+        CollectionCommand::Values { name, key, filter, limit } => {
+            values(engine, &name, &key, filter, limit).await
         }
         CollectionCommand::Query { name, question, limit, filter } => {
-            let Hits { hits, degraded } = ask(engine, &name, question, limit, filter).await?;
-            let text = show_hits(&hits, degraded.as_deref());
-            let hits: Vec<ShownHit> = hits.iter().map(ShownHit::of).collect();
-            Ok((json!({ "hits": hits, "degraded": degraded }), text))
+            query(engine, &name, question, limit, filter).await
         }
     }
+}
+
+async fn get(engine: &Engine, asked: RecordsToGet) -> Result<(serde_json::Value, String), Failure> {
+    let RecordsToGet { name, which, sort, limit, offset, vectors } = asked;
+    let page = Page { after_row: 0, offset, limit: u64::from(limit) };
+    let records = engine.get_sorted(&name, which, sort, page, vectors).await?;
+    let shown: Vec<Shown> = records.iter().map(|stored| Shown::of(stored, vectors)).collect();
+    Ok((json!({ "records": shown }), show_records(&records)))
 }
 
 async fn delete_records(
@@ -140,20 +152,6 @@ async fn delete_records(
     Ok((document, text))
 }
 
-async fn ask(
-    engine: &Engine,
-    name: &str,
-    question: Question,
-    limit: u32,
-    filter: Option<Filter>,
-) -> Result<Hits, Failure> {
-    match question {
-        Question::Vector(vector) => engine.nearest(name, &vector, limit, filter).await,
-        Question::Keywords(words) => engine.keywords(name, &words, limit, filter).await,
-        Question::Text(text) => engine.meaning(name, &text, limit, filter).await,
-    }
-}
-
 /// A record as it is shown.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -162,28 +160,6 @@ struct Shown<'a> {
     metadata: &'a Metadata,
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<Vec<f64>>,
-}
-
-/// A hit as it is shown.
-#[derive(Serialize)]
-struct ShownHit<'a> {
-    id: &'a str,
-    distance: Option<f64>,
-    score: Option<f64>,
-    document: Option<&'a str>,
-    metadata: &'a Metadata,
-}
-
-impl<'a> ShownHit<'a> {
-    fn of(hit: &'a Hit) -> Self {
-        Self {
-            id: &hit.id,
-            distance: hit.distance.map(plain),
-            score: hit.score.map(plain),
-            document: hit.document.as_deref(),
-            metadata: &hit.metadata,
-        }
-    }
 }
 
 /// The number with as few digits as possible: as a 64-bit JSON number, 0.1 would become
@@ -239,28 +215,6 @@ fn show_records(records: &[StoredRecord]) -> String {
         })
         .collect();
     table(&["ID", "METADATA", "DOCUMENT"], &rows)
-}
-
-fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
-    let mut text = match hits {
-        [] => "no results\n".to_owned(),
-        hits => {
-            let number = |value: Option<f32>| value.map(|value| format!("{value:.4}"));
-            let rows: Vec<Vec<String>> = hits
-                .iter()
-                .map(|hit| {
-                    let measure = number(hit.distance.or(hit.score)).unwrap_or_default();
-                    vec![measure, hit.id.clone(), excerpt(hit.document.as_deref())]
-                })
-                .collect();
-            let measure = if hits[0].distance.is_some() { ">DISTANCE" } else { ">SCORE" };
-            table(&[measure, "ID", "DOCUMENT"], &rows)
-        }
-    };
-    if let Some(degraded) = degraded {
-        let _ = writeln!(text, "degraded: {degraded}");
-    }
-    text
 }
 
 /// The beginning of a text, on one line.

@@ -294,6 +294,49 @@ fn collections_are_filled_and_queried() {
 }
 
 #[test]
+fn records_are_sorted_and_values_counted() {
+    let env = TestEnv::new();
+    let server = of_env(&env);
+    let record = |id: &str, year: Value, tags: Value| json!({ "id": id, "vector": [1], "document": id, "metadata": { "year": year, "tags": tags } });
+    let records = json!({ "records": [
+        record("a", json!(2020), json!(["x", "y"])),
+        record("b", json!(2024), json!(["y"])),
+        record("c", Value::Null, json!("y")),
+        record("d", json!(2024), Value::Null),
+    ] });
+    server.ask("PUT /v1/collections/notes/records", &records).done();
+    let ids = |answer: &Value| -> String {
+        answer["records"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect()
+    };
+    let place = "/v1/collections/notes";
+    assert_eq!(ids(&server.get(&format!("{place}/records?sort=year"))), "abdc");
+    let down = "records?sort=year&descending=true&limit=2&offset=1";
+    assert_eq!(ids(&server.get(&format!("{place}/{down}"))), "da");
+    let some = json!({ "where": { "year": { "$lt": 3000 } }, "sort": "year", "descending": true });
+    assert_eq!(ids(&server.post(&format!("{place}/get"), &some)), "bda");
+    let alone = server.ask(&format!("GET {place}/records?descending=true"), &Value::Null);
+    assert_eq!(alone.refused(), (400, "bad_input".to_owned()));
+
+    let years = server.get(&format!("{place}/values?key=year"));
+    let expected = json!([{ "value": 2024, "count": 2 }, { "value": 2020, "count": 1 }]);
+    assert_eq!(years, json!({ "values": expected, "total": 2 }));
+    let tags = server.get(&format!("{place}/values?key=tags&limit=1"));
+    assert_eq!(tags, json!({ "values": [{ "value": "y", "count": 3 }], "total": 2 }));
+    let some =
+        json!({ "key": "tags", "where": { "year": 2020 }, "where_document": { "$contains": "a" } });
+    let some = server.post(&format!("{place}/values"), &some);
+    assert_eq!(some["total"], 2, "{some}");
+    for (request, status, code) in [
+        ("GET /v1/collections/none/values?key=year", 404, "not_found"),
+        ("GET /v1/collections/notes/values", 400, "bad_input"),
+        ("GET /v1/collections/notes/values?key=year&limit=0", 400, "bad_input"),
+    ] {
+        let refused = server.ask(request, &Value::Null).refused();
+        assert_eq!(refused, (status, code.to_owned()), "{request}");
+    }
+}
+
+#[test]
 fn documents_are_embedded_and_files_loaded() {
     let project = Project::sample();
     let server = of_project(&project);

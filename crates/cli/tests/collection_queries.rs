@@ -1,4 +1,4 @@
-//! Questions to collections beyond the nearest: vectors as arguments.
+//! Questions to collections beyond the nearest: vectors as arguments, sorted records, values of a key.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod test_env;
@@ -46,4 +46,74 @@ fn vectors_are_given_inline_and_errors_name_the_problem() {
     let error = env.fails(&[&QUERY[..], &["--vector", &words]].concat(), 3, "bad_input");
     assert_eq!(error["message"], format!("{words}: \"a\" is not a number"));
     env.fails(&["collection", "query", "b", "--vector", "[1]"], 4, "not_found");
+}
+
+fn mixed() -> TestEnv {
+    let record = |id: &str, metadata: Value| json!({"id":id,"vector":[1,0],"metadata":metadata});
+    filled(&[
+        record("none", json!({})),
+        record("text b", json!({"k":"b"})),
+        record("true", json!({"k":true})),
+        record("two", json!({"k":2,"in":true})),
+        record("list", json!({"k":["b",1]})),
+        record("two again", json!({"k":2.0,"in":true})),
+        record("text B", json!({"k":"B","in":true})),
+        record("minus", json!({"k":-0.5,"in":true})),
+        record("false", json!({"k":false})),
+        record("null", json!({"k":null,"in":true})),
+    ])
+}
+
+#[test]
+fn records_are_sorted_by_a_key() {
+    let env = mixed();
+    let get = |more: &[&str]| {
+        env.ids(&[&["collection", "get", "a", "--limit", "20"][..], more].concat()).join(", ")
+    };
+    let up = "minus, two, two again, text B, text b, false, true, none, list, null";
+    assert_eq!(get(&["--sort", "k"]), up);
+    let down = "true, false, text b, text B, two, two again, minus, none, list, null";
+    assert_eq!(get(&["--sort", "k", "--descending"]), down);
+    let some = ["--where", r#"{"in":true}"#];
+    assert_eq!(get(&[&["--sort", "k"][..], &some].concat()), "minus, two, two again, text B, null");
+    let page = ["--sort", "k", "--offset", "4", "--limit", "3"];
+    assert_eq!(
+        env.ids(&[&["collection", "get", "a"][..], &page].concat()).join(", "),
+        "text b, false, true"
+    );
+    let named = ["--sort", "k", "--id", "two", "--id", "minus", "--id", "nobody"];
+    assert_eq!(get(&named), "minus, two");
+    assert!(get(&["--sort", "unknown"]).starts_with("none, text b, true, two"));
+    env.fails(&["collection", "get", "a", "--descending"], 2, "usage");
+    env.fails(&["collection", "get", "b", "--sort", "k"], 4, "not_found");
+}
+
+#[test]
+fn values_of_a_key_are_counted() {
+    let env = mixed();
+    let values = |more: &[&str]| env.json(&[&["collection", "values", "a"][..], more].concat());
+    let counted = |found: &Value| -> String {
+        let values = found["values"].as_array().unwrap().iter();
+        values.map(|it| format!("{}x{} ", it["value"], it["count"])).collect()
+    };
+    let all = values(&["k"]);
+    assert_eq!(counted(&all), "2x2 \"b\"x2 -0.5x1 1x1 \"B\"x1 falsex1 truex1 ");
+    assert_eq!(all["total"], 7);
+    let few = values(&["k", "--limit", "2"]);
+    assert_eq!((few["values"].as_array().unwrap().len(), &few["total"]), (2, &json!(7)));
+    let some = values(&["k", "--where", r#"{"in":true}"#]);
+    assert_eq!(counted(&some), "2x2 -0.5x1 \"B\"x1 ");
+    assert_eq!(values(&["unknown"]), json!({ "values": [], "total": 0 }));
+    let text = env.run(&["collection", "values", "a", "k", "--limit", "2"]).stdout;
+    assert_eq!(
+        text,
+        "COUNT  VALUE\n    2  2\n    2  \"b\"\n5 more values: raise --limit to show them\n"
+    );
+    assert_eq!(env.run(&["collection", "values", "a", "unknown"]).stdout, "no values\n");
+    env.fails(&["collection", "values", "b", "k"], 4, "not_found");
+    env.fails(&["collection", "values", "a"], 2, "usage");
+    env.fails(&["collection", "values", "a", "k", "--where", "["], 3, "bad_input");
+    // What was deleted or replaced does not count.
+    env.json(&["collection", "delete", "a", "--id", "two", "--id", "list"]);
+    assert_eq!(counted(&values(&["k", "--limit", "1"])), "-0.5x1 ");
 }

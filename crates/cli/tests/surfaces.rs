@@ -67,6 +67,12 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
         Not("collection_query shows records"),
         By("POST /v1/collections/{collection}/get"),
     ),
+    (
+        "values",
+        By("collection values"),
+        Not("the list of tools must stay short, and a filter needs no list of values"),
+        By("GET /v1/collections/{collection}/values"),
+    ),
     ("roots", By("status"), By("index_status"), By("GET /v1/code/index")),
     ("root_places", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
     ("files", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),

@@ -1,10 +1,11 @@
 use isolith_protocol::{
-    CollectionCreated, CollectionDeleted, CollectionState, CreateCollection, DeleteCollection,
-    DeleteRecords, GetCollection, GetOverview, GetRecords, Key, Page, Patch, PutMode, PutRecords,
-    ReadOperation, Records, RecordsDeleted, RecordsPut, RecordsUpdated, RenameCollection,
-    SegmentsOf, Selection, StoredRecord, UpdateRecords, Which, WriteOperation,
+    CollectionCreated, CollectionDeleted, CollectionState, CountValues, CreateCollection,
+    DeleteCollection, DeleteRecords, GetCollection, GetOverview, GetRecords, Key, Page, Patch,
+    PutMode, PutRecords, ReadOperation, Records, RecordsDeleted, RecordsPut, RecordsUpdated,
+    RenameCollection, SegmentsOf, Selection, Sort, StoredRecord, UpdateRecords, ValueCounts, Which,
+    WriteOperation,
 };
-use isolith_types::{Collection, CollectionKind, CollectionSpec, Failure};
+use isolith_types::{Collection, CollectionKind, CollectionSpec, Failure, Filter};
 
 use crate::failure::{is_another_store, replaced};
 use crate::open::Engine;
@@ -128,7 +129,38 @@ impl Engine {
         page: Page,
         vectors: bool,
     ) -> Result<Vec<StoredRecord>, Failure> {
-        self.ask(GetRecords { collection: collection.to_owned(), which, page, vectors }).await
+        self.get_sorted(collection, which, None, page, vectors).await
+    }
+
+    /// Reads records, sorted by a metadata key if given.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub async fn get_sorted(
+        &self,
+        collection: &str,
+        which: Selection,
+        sort: Option<Sort>,
+        page: Page,
+        vectors: bool,
+    ) -> Result<Vec<StoredRecord>, Failure> {
+        let collection = collection.to_owned();
+        self.ask(GetRecords { collection, which, sort, page, vectors }).await
+    }
+
+    /// Counts the distinct values of a metadata key, most frequent first.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub async fn count_values(
+        &self,
+        collection: &str,
+        key: &str,
+        filter: Option<Filter>,
+        limit: u32,
+    ) -> Result<ValueCounts, Failure> {
+        let (collection, key) = (collection.to_owned(), key.to_owned());
+        self.ask(CountValues { collection, key, filter, limit }).await
     }
 
     /// Sends an operation to the writer and schedules the folding that it makes due.

@@ -57,8 +57,8 @@ pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as
 pub use isolith_protocol::{
     AddCollection, ChangeCollection, CollectionAdded, CollectionCreated, CollectionDeleted,
     CollectionState, CypherQuery, Done, FoundPlace, GraphAnswer, Key, NearRecord, Page, Patch,
-    PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, StoredRecord,
-    TableEnd, TableHolds, Which, WhichCollection, WhichDrawers,
+    PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, Sort, StoredRecord,
+    TableEnd, TableHolds, ValueCounts, Which, WhichCollection, WhichDrawers,
 };
 pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
 pub use isolith_search::{CodeWeights, MemoryFit, MemoryWeights, SearchMode};

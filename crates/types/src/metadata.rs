@@ -157,6 +157,16 @@ impl Metadata {
 }
 
 impl Scalar {
+    /// The JSON value; null for a number that is not finite.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Integer(whole) => (*whole).into(),
+            Self::Float(number) => (*number).into(),
+            Self::Bool(value) => (*value).into(),
+        }
+    }
+
     /// Converts a JSON value; `None` for null, lists and objects.
     pub fn from_json(json: Json) -> Option<Self> {
         match json {

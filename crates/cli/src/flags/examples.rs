@@ -250,7 +250,13 @@ Example:
 pub(super) const COLLECTION_GET: &str = "\
 Examples:
   isolith collection get docs --id r1 --id r2
-  isolith collection get docs --where '{\"lang\": \"en\"}' --limit 20";
+  isolith collection get docs --where '{\"lang\": \"en\"}' --limit 20
+  isolith collection get docs --sort year --descending";
+
+pub(super) const COLLECTION_VALUES: &str = "\
+Examples:
+  isolith collection values docs lang
+  isolith collection values docs author --where '{\"year\": 2024}' --limit 50";
 
 pub(super) const COLLECTION_QUERY: &str = "\
 Examples:

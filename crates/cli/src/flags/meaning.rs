@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isolith_config::{Key, PROJECT_FILE, ProjectFile};
 use isolith_engine::{
-    DoctorOptions, PutMode, Selection, StorePlace, StoreScope, Surroundings, find_store,
+    DoctorOptions, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings, find_store,
     store_above,
 };
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
@@ -18,7 +18,7 @@ use super::typed::{
     TypedWhich,
 };
 use crate::code::SearchPlan;
-use crate::collection::{CollectionCommand, Question, read_vector};
+use crate::collection::{CollectionCommand, Question, RecordsToGet, read_vector};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::DrillPlan;
@@ -191,6 +191,7 @@ impl TypedCollection {
             | Self::Rename { place, .. }
             | Self::Count { place, .. }
             | Self::Get { place, .. }
+            | Self::Values { place, .. }
             | Self::Query { place, .. } => place,
         }
     }
@@ -225,11 +226,16 @@ fn collection(typed: TypedCollection, context: &Context<'_>) -> Result<Collectio
             CollectionCommand::Rename { name, new_name }
         }
         TypedCollection::Count { name, .. } => CollectionCommand::Count { name },
-        TypedCollection::Get { name, which, limit, offset, vectors, .. } => {
+        TypedCollection::Get { name, which, sort, descending, limit, offset, vectors, .. } => {
             let named = u32::try_from(which.ids.len()).unwrap_or(u32::MAX);
             let limit = limit.unwrap_or(if named > 0 { named } else { DEFAULT_PAGE });
             let which = selection(which)?;
-            CollectionCommand::Get { name, which, limit, offset, vectors }
+            let sort = sort.map(|key| Sort { key, descending });
+            CollectionCommand::Get(RecordsToGet { name, which, sort, limit, offset, vectors })
+        }
+        TypedCollection::Values { name, key, limit, filter: typed, .. } => {
+            let (filter, limit) = (filter(typed)?, limit.unwrap_or(DEFAULT_PAGE));
+            CollectionCommand::Values { name, key, filter, limit }
         }
         TypedCollection::Query { name, what, limit, filter: typed, .. } => {
             let (filter, limit) = (filter(typed)?, context.results(limit, DEFAULT_PAGE)?);

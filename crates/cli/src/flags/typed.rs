@@ -312,6 +312,14 @@ pub(super) enum TypedCollection {
         name: String,
         #[command(flatten)]
         which: TypedWhich,
+        /// Sort by a metadata key; records without it come last
+        ///
+        /// Numbers, then strings, then false and true; equal values in the order of arrival.
+        #[arg(long, value_name = "KEY", help_heading = "Output")]
+        sort: Option<String>,
+        /// Sort from the highest value to the lowest
+        #[arg(long, requires = "sort", help_heading = "Output")]
+        descending: bool,
         /// Maximum number of records [default: 10, or all given with --id]
         #[arg(long, value_name = "N", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: Option<u32>,
@@ -321,6 +329,21 @@ pub(super) enum TypedCollection {
         /// Include vectors
         #[arg(long, help_heading = "Output")]
         vectors: bool,
+        #[command(flatten)]
+        place: TypedPlace,
+    },
+    /// Count the distinct values of a metadata key, most frequent first
+    #[command(after_long_help = examples::COLLECTION_VALUES)]
+    Values {
+        /// Name of the collection
+        name: String,
+        /// Metadata key; each element of a list counts
+        key: String,
+        /// Maximum number of values [default: 10]
+        #[arg(long, value_name = "N", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        limit: Option<u32>,
+        #[command(flatten)]
+        filter: TypedFilter,
         #[command(flatten)]
         place: TypedPlace,
     },

@@ -34,8 +34,8 @@ pub use memory::{
     SimilarFound,
 };
 pub use records::{
-    FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords, Page, RecordsFound,
-    Selection,
+    CountValues, FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords, Page,
+    RecordsFound, Selection, Sort, ValueCounts,
 };
 pub use segments::{Damage, Searched, SegmentDamageKind, SegmentsOf, VerifySegments};
 
@@ -222,5 +222,6 @@ read_operations! {
         ListCollections("collections") => Vec<CollectionInfo>,
         CountCollections("count_collections") => u64,
         FindCollection("find_collection") => Option<CollectionInfo>,
+        CountValues("values") => ValueCounts,
     }
 }

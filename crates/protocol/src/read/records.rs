@@ -1,7 +1,7 @@
 //! Reading collections.
 
 use isolate_types::Bulk;
-use isolith_types::{Filter, Hit};
+use isolith_types::{Filter, Hit, Scalar};
 use serde::{Deserialize, Serialize};
 
 use super::{SearchReply, Searched};
@@ -20,6 +20,8 @@ pub struct GetRecords {
     pub collection: String,
     /// Which records.
     pub which: Selection,
+    /// The order; by default that of [`Page`].
+    pub sort: Option<Sort>,
     /// Which part of the selection.
     pub page: Page,
     /// Whether to include vectors.
@@ -37,8 +39,19 @@ pub enum Selection {
     Matching(Filter),
 }
 
-/// Which part of a selection to get. Except for [`Selection::Ids`], the order is that of row
-/// numbers, which is the order of arrival.
+/// Sorts records by a metadata key: numbers, then strings by code point, then false and true.
+/// `descending` reverses that. Equal values are in the order of arrival, and so are, at the end
+/// either way, records whose value is missing, null or a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sort {
+    /// The key.
+    pub key: String,
+    /// Whether the highest value comes first.
+    pub descending: bool,
+}
+
+/// Which part of a selection to get. Except for [`Selection::Ids`] and with a [`Sort`], the order
+/// is that of row numbers, which is the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// Only rows after this one: the last row of the previous page, or 0.
@@ -79,6 +92,29 @@ pub struct FindKeywords {
     pub limit: u32,
     /// Only records that match.
     pub filter: Option<Filter>,
+}
+
+/// Counts the distinct values of a metadata key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountValues {
+    /// The collection's name.
+    pub collection: String,
+    /// The key.
+    pub key: String,
+    /// Only values of records that match.
+    pub filter: Option<Filter>,
+    /// The maximum number of values.
+    pub limit: u32,
+}
+
+/// The reply to [`CountValues`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueCounts {
+    /// The values with the numbers of records that have them, most frequent first. Each element of
+    /// a list counts.
+    pub values: Vec<(Scalar, u64)>,
+    /// The number of distinct values.
+    pub total: u64,
 }
 
 /// The reply to [`FindNearest`] and [`FindKeywords`].

@@ -3,14 +3,15 @@
 use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_protocol::{
-    AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CypherFound, DrawerList,
-    EmbedMovedFile, EmbedText, FileState, FindCollection, FindKeywords, FindMatches, FindNearest,
-    FindSimilarDrawers, GetChunks, GetCollection, GetDatabase, GetDrawers, GetEntity,
-    GetLoadProgress, GetOverview, GetRecords, GetTenant, ListCollections, ListDatabases,
-    ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots, ListTimeline, LoadProgress,
-    LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts, QueryRecords, RecordsFound,
-    RecordsQueried, RootPlace, RootState, RunCypher, SearchCode, SearchMemory, Searched,
-    SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, VerifySegments,
+    AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CountValues,
+    CypherFound, DrawerList, EmbedMovedFile, EmbedText, FileState, FindCollection, FindKeywords,
+    FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection, GetDatabase,
+    GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant, ListCollections,
+    ListDatabases, ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots, ListTimeline,
+    LoadProgress, LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts, QueryRecords,
+    RecordsFound, RecordsQueried, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
+    Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, ValueCounts,
+    VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
@@ -94,7 +95,12 @@ from_snapshot! {
     };
     GetRecords => Vec<StoredRecord>: |snapshot, asked| {
         let state = snapshot.collection(&asked.collection)?;
-        snapshot.get(state.id, &asked.which, asked.page, asked.vectors)
+        let GetRecords { which, sort, page, vectors, .. } = asked;
+        snapshot.get_sorted(state.id, which, sort.as_ref(), *page, *vectors)
+    };
+    CountValues => ValueCounts: |snapshot, asked| {
+        let state = snapshot.collection(&asked.collection)?;
+        snapshot.count_values(state.id, &asked.key, asked.filter.as_ref(), asked.limit)
     };
     ListDrawers => DrawerList: |snapshot, asked| {
         let (drawers, total) = snapshot.drawers(&asked.filter, &asked.page, PAGE_BYTES)?;

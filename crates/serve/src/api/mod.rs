@@ -18,6 +18,7 @@ mod records;
 mod request;
 mod schema;
 mod status;
+mod values;
 
 use std::sync::Arc;
 
@@ -46,6 +47,7 @@ fn endpoints() -> Vec<Endpoint> {
         facts::endpoints(),
         collections::endpoints(),
         records::endpoints(),
+        values::endpoints(),
         status::endpoints(),
     ];
     groups.into_iter().flatten().collect()

@@ -1,6 +1,6 @@
 //! Endpoints for the records of collections.
 
-use isolith_engine::{Page, Patch, PutMode, Selection, StoredRecord, Which, built_in_model};
+use isolith_engine::{Page, Patch, PutMode, Selection, Sort, StoredRecord, Which, built_in_model};
 use isolith_types::{Code, Failure, Metadata};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             (Verb::Get, "/collections/{collection}/records"),
             "record_list",
-            "List records in the order of their arrival",
+            "List records in the order of their arrival, or sorted",
             list_records,
         ),
         Endpoint::new(
@@ -86,12 +86,17 @@ struct RecordPage {
     limit: Option<u32>,
     /// Number of records to skip.
     offset: Option<u64>,
+    /// A metadata key to sort by: numbers, strings, false, true, then records without a single
+    /// value.
+    sort: Option<String>,
+    /// Sort from the highest value to the lowest; records without one still come last.
+    descending: Option<bool>,
     /// Include vectors.
     vectors: Option<bool>,
 }
 
 async fn list_records(call: Call, arguments: RecordPage) -> Result<RecordList, Failure> {
-    let RecordPage { collection, limit, offset, vectors } = arguments;
+    let RecordPage { collection, limit, offset, sort, descending, vectors } = arguments;
     let all = RecordsToGet {
         collection,
         ids: None,
@@ -99,6 +104,8 @@ async fn list_records(call: Call, arguments: RecordPage) -> Result<RecordList, F
         where_document: None,
         limit,
         offset,
+        sort,
+        descending,
         vectors,
     };
     get_records(call, all).await
@@ -109,7 +116,7 @@ async fn list_records(call: Call, arguments: RecordPage) -> Result<RecordList, F
 #[serde(deny_unknown_fields)]
 struct RecordsToGet {
     collection: String,
-    /// In this order; unknown ids are skipped.
+    /// In this order, unless sorted; unknown ids are skipped.
     ids: Option<Vec<String>>,
     /// Only records whose metadata match.
     r#where: Option<JsonObject>,
@@ -120,6 +127,11 @@ struct RecordsToGet {
     limit: Option<u32>,
     /// Number of records to skip.
     offset: Option<u64>,
+    /// A metadata key to sort by: numbers, strings, false, true, then records without a single
+    /// value.
+    sort: Option<String>,
+    /// Sort from the highest value to the lowest; records without one still come last.
+    descending: Option<bool>,
     /// Include vectors.
     vectors: Option<bool>,
 }
@@ -136,13 +148,23 @@ async fn get_records(call: Call, arguments: RecordsToGet) -> Result<RecordList, 
         (None, Some(filter)) => Selection::Matching(filter),
         (None, None) => Selection::All,
     };
+    let sort = sort(arguments.sort, arguments.descending)?;
     let (engine, state) = collection(&call, &arguments.collection).await?;
     let offset = arguments.offset.unwrap_or(0);
     let page = Page { after_row: 0, offset, limit: limit.into() };
     let vectors = arguments.vectors.unwrap_or(false);
-    let found = engine.get(&state.name, which, page, vectors).await?;
+    let found = engine.get_sorted(&state.name, which, sort, page, vectors).await?;
     let shown = |stored| RecordAnswer::of(stored, vectors);
     Ok(RecordList { records: found.into_iter().map(shown).collect() })
+}
+
+fn sort(key: Option<String>, descending: Option<bool>) -> Result<Option<Sort>, Failure> {
+    match (key, descending) {
+        (Some(key), descending) => Ok(Some(Sort { key, descending: descending.unwrap_or(false) })),
+        (None, Some(true)) => Err(Failure::new(Code::BadInput, "descending needs sort")
+            .with_hint("pass the metadata key to sort by as sort")),
+        (None, Some(false) | None) => Ok(None),
+    }
 }
 
 #[derive(Serialize, JsonSchema)]

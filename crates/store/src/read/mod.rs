@@ -8,6 +8,7 @@ pub(crate) mod memory;
 mod names;
 mod records;
 mod scan;
+mod values;
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;

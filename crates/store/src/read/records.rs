@@ -1,4 +1,4 @@
-use isolith_protocol::{Page, Selection, StoreError, StoredRecord};
+use isolith_protocol::{Page, Selection, Sort, StoreError, StoredRecord};
 use isolith_types::{Metadata, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
@@ -17,10 +17,30 @@ impl Snapshot<'_> {
         page: Page,
         with_vectors: bool,
     ) -> Result<Vec<StoredRecord>, StoreError> {
-        let rows = match which {
-            Selection::All => self.page_of_all(collection, page)?,
-            Selection::Ids(ids) => on_page(self.rows_of_ids(collection, ids)?, page),
-            Selection::Matching(filter) => on_page(self.rows_matching(collection, filter)?, page),
+        self.get_sorted(collection, which, None, page, with_vectors)
+    }
+
+    /// A page of the records of a collection, sorted by a key if given.
+    ///
+    /// # Errors
+    /// If the filter is invalid, the deadline passes or the truth cannot be read.
+    pub fn get_sorted(
+        &self,
+        collection: u64,
+        which: &Selection,
+        sort: Option<&Sort>,
+        page: Page,
+        with_vectors: bool,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        let selected = match which {
+            Selection::All => None,
+            Selection::Ids(ids) => Some(self.rows_of_ids(collection, ids)?),
+            Selection::Matching(filter) => Some(self.rows_matching(collection, filter)?),
+        };
+        let rows = match (sort, selected) {
+            (Some(sort), selected) => self.sorted_page(collection, sort, selected, page)?,
+            (None, Some(rows)) => on_page(rows, page),
+            (None, None) => self.page_of_all(collection, page)?,
         };
         Ok(self.records(&rows, with_vectors)?.into_iter().flatten().collect())
     }
@@ -198,7 +218,7 @@ fn numbers_of(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
-fn on_page(rows: Vec<u64>, page: Page) -> Vec<u64> {
+pub(super) fn on_page(rows: Vec<u64>, page: Page) -> Vec<u64> {
     let part = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     rows.into_iter()
         .filter(|row| *row > page.after_row)
@@ -207,6 +227,6 @@ fn on_page(rows: Vec<u64>, page: Page) -> Vec<u64> {
         .collect()
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

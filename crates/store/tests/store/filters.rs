@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::common::{TestStore, bytes, numbered, put};
 
-const KEYS: [&str; 4] = ["a", "b", "ü", "list"];
+pub(crate) const KEYS: [&str; 4] = ["a", "b", "ü", "list"];
 
 type Pattern = (&'static str, fn(&str) -> bool);
 
@@ -88,7 +88,7 @@ fn bad_patterns_are_named() {
     assert!(matches!(snapshot.rows_matching(1, &deep), Err(StoreError::BadFilter(_))));
 }
 
-fn random_records(random: &mut fastrand::Rng, count: usize) -> Records {
+pub(crate) fn random_records(random: &mut fastrand::Rng, count: usize) -> Records {
     let metadata = |random: &mut fastrand::Rng| {
         let mut object = Map::new();
         for key in KEYS {
@@ -137,7 +137,7 @@ fn random_scalar(random: &mut fastrand::Rng) -> Json {
     }
 }
 
-fn random_filter(random: &mut fastrand::Rng, depth: usize) -> Filter {
+pub(crate) fn random_filter(random: &mut fastrand::Rng, depth: usize) -> Filter {
     let scalar = |random: &mut fastrand::Rng| {
         loop {
             if let Some(scalar) = Scalar::from_json(random_scalar(random)) {
@@ -178,9 +178,14 @@ fn random_filter(random: &mut fastrand::Rng, depth: usize) -> Filter {
     }
 }
 
-type Entries = Vec<(String, Value)>;
+pub(crate) type Entries = Vec<(String, Value)>;
 
-fn matches(filter: &Filter, id: &str, metadata: &Entries, document: &Option<String>) -> bool {
+pub(crate) fn matches(
+    filter: &Filter,
+    id: &str,
+    metadata: &Entries,
+    document: &Option<String>,
+) -> bool {
     let value = |key: &str| metadata.iter().find(|(name, _)| name == key).map(|(_, value)| value);
     match filter {
         Filter::And(filters) => {
@@ -235,7 +240,7 @@ fn compares(one: &Scalar, how: Comparison, other: &Scalar) -> bool {
     }
 }
 
-fn doubled(number: &Scalar) -> i128 {
+pub(crate) fn doubled(number: &Scalar) -> i128 {
     match number {
         Scalar::Integer(whole) => i128::from(*whole) * 2,
         Scalar::Float(number) => (number * 2.0) as i128,

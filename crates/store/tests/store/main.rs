@@ -31,4 +31,5 @@ mod power_loss;
 mod processes;
 mod reading;
 mod salvage;
+mod values;
 mod writing;
