@@ -71,6 +71,7 @@ REQUESTS = (
     ("GET", f"{NOTES}/values?key=n", None),
     ("POST", f"{NOTES}/values", {"key": "n", "where": {"n": {"$gte": 1}}, "limit": 5}),
     ("POST", f"{NOTES}/query", {"vector": [1, 0], "where": {"n": {"$gte": 1}}}),
+    ("POST", f"{NOTES}/query", {"vector": [1, 0], "keywords": "one"}),
     ("POST", f"{NOTES}/get", {"ids": ["1", "2"]}),
     ("POST", f"{NOTES}/delete", {"where_document": {"$contains": "two"}}),
     ("DELETE", f"{NOTES}/records/2", None),

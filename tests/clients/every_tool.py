@@ -124,6 +124,8 @@ async def collections(visit, _place):
     await visit.call("collection_add", collection="numbers", records=[{"id": "three", "vector": [0, 0, 1], "document": "the third"}])
     hits = (await visit.call("collection_query", collection="numbers", vector=[1, 0.1, 0], limit=1))["hits"]
     assert hits[0]["id"] == "one", hits
+    hits = (await visit.call("collection_query", collection="numbers", vector=[0, 0, 1], keywords="third"))["hits"]
+    assert hits[0]["id"] == "three" and len(hits[0]["why"]) == 2, hits
     await visit.call("collection_list")
     await visit.refused("not_found", "collection_query", collection="nothing", vector=[1])
 

@@ -275,6 +275,11 @@ fn collections_are_filled_and_queried() {
     ] {
         assert_eq!(server.ask(&format!("PUT {place}"), &bad).refused().1, code, "{bad}");
     }
+    let hybrid = json!({ "vector": [0.1, 0.2, 0.3], "keywords": "two" });
+    let hybrid = server.post("/v1/collections/notes/query", &hybrid);
+    assert_eq!(hybrid["hits"][0]["id"], "a/b", "the document of the other is gone: {hybrid}");
+    assert_eq!(hybrid["hits"][0]["why"], json!(["distance 0.00 (1st)"]), "{hybrid}");
+    assert_eq!(hybrid["hits"][0]["fused"], 0.5, "{hybrid}");
     let both = json!({ "vector": [1, 2, 3], "text": "x" });
     let both = server.ask("POST /v1/collections/notes/query", &both);
     assert_eq!(both.refused(), (400, "bad_input".to_owned()));
@@ -351,6 +356,10 @@ fn documents_are_embedded_and_files_loaded() {
     let best = &taxes["hits"][0];
     assert_eq!(best["id"], "2", "{taxes}");
     assert!(best["distance"].as_f64().unwrap() < 0.01, "the new document is embedded: {taxes}");
+    let hybrid = json!({ "text": "kittens nap all day", "keywords": "kittens" });
+    let hybrid = server.post("/v1/collections/texts/query", &hybrid);
+    assert_eq!((&hybrid["hits"][0]["id"], &hybrid["hits"][0]["fused"]), (&json!("2"), &json!(1.0)));
+    assert!(hybrid["hits"][0]["score"].is_f64() && hybrid["degraded"].is_null(), "{hybrid}");
     project.env.write_rows("project/rows.jsonl", 0..50, 8);
     let loaded = server.run("/v1/collections/rows/ingest", &json!({ "path": "rows.jsonl" }));
     assert_eq!((&loaded["inserted"], &loaded["count_after"]), (&json!(50), &json!(50)), "{loaded}");

@@ -1,4 +1,4 @@
-//! Questions to collections beyond the nearest: vectors as arguments, sorted records, values of a key.
+//! Questions to collections beyond the nearest: hybrid queries, sorted records, values of a key.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod test_env;
@@ -27,6 +27,37 @@ fn animals() -> TestEnv {
 const QUERY: [&str; 3] = ["collection", "query", "a"];
 
 #[test]
+fn vectors_and_keywords_are_fused() {
+    let env = animals();
+    let ask = |more: &[&str]| env.json(&[&QUERY[..], more].concat());
+    let both = ["--vector", "[1, 0.05]", "--keywords", "quick"];
+    let found = ask(&both);
+    let ids: Vec<&str> =
+        found["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["fox", "dog", "fish", "bird"], "{found}");
+    assert_eq!(found["degraded"], Value::Null);
+    let [fox, _, fish, bird] = [0, 1, 2, 3].map(|at| &found["hits"][at]);
+    let why = |hit: &Value| hit["why"].as_array().unwrap().len();
+    assert!(fox["score"].as_f64().unwrap() > 0.0 && why(fox) == 2, "{fox}");
+    assert_eq!(fox["why"][1], "distance 0.00 (2nd)");
+    assert!(fox["why"][0].as_str().unwrap().starts_with("keywords "), "{fox}");
+    assert_eq!(fish["why"], json!(["distance 0.00 (1st)"]));
+    assert!(fish["score"].is_null() && fish["fused"].as_f64().unwrap() == 0.5, "{fish}");
+    assert!(bird["distance"].as_f64().unwrap() > 0.5 && bird["document"] == "A bird sings");
+    let two_legs = ["--where", r#"{"legs":2}"#];
+    assert_eq!(env.ids(&[&QUERY[..], &both, &two_legs].concat()), ["bird"]);
+    assert_eq!(env.ids(&[&QUERY[..], &both, &["--limit", "1"]].concat()), ["fox"]);
+    // Other queries have the same fields.
+    let plain = &ask(&both[..2])["hits"][0];
+    assert!(plain["fused"].is_null() && plain["why"] == json!([]), "{plain}");
+    let text = env.run(&[&QUERY[..], &both].concat()).stdout;
+    assert!(
+        text.starts_with(" FUSED  ID") && text.contains("(1st), distance 0.00 (2nd)"),
+        "{text}"
+    );
+}
+
+#[test]
 fn vectors_are_given_inline_and_errors_name_the_problem() {
     let env = animals();
     assert_eq!(env.ids(&[&QUERY[..], &["--vector", "[0, 1]", "--limit", "1"]].concat()), ["bird"]);
@@ -45,7 +76,14 @@ fn vectors_are_given_inline_and_errors_name_the_problem() {
     let words = env.write("words", "[\"a\"]");
     let error = env.fails(&[&QUERY[..], &["--vector", &words]].concat(), 3, "bad_input");
     assert_eq!(error["message"], format!("{words}: \"a\" is not a number"));
-    env.fails(&["collection", "query", "b", "--vector", "[1]"], 4, "not_found");
+    for (arguments, status, code) in [
+        (&["--vector", "[1, 0]", "--text", "t"][..], 2, "usage"),
+        (&["--limit", "3"], 2, "usage"),
+        (&["--text", "t", "--keywords", "quick"], 3, "model_unavailable"),
+    ] {
+        env.fails(&[&QUERY[..], arguments].concat(), status, code);
+    }
+    env.fails(&["collection", "query", "b", "--vector", "[1]", "--keywords", "k"], 4, "not_found");
 }
 
 fn mixed() -> TestEnv {

@@ -181,9 +181,18 @@ fn collections_are_filled_and_queried() {
     }
     let ask = json!({ "collection": "notes", "text": "parser", "where": { "year": 2025 } });
     assert_eq!(agent.call("collection_query", ask)["hits"].as_array().unwrap().len(), 1);
+    let ask = json!({ "collection": "notes", "text": "crash of a parser", "keywords": "nesting" });
+    let both = agent.call("collection_query", ask);
+    let [best, other] = [0, 1].map(|at| both["hits"][at]["why"].as_array().unwrap().len());
+    assert_eq!((&both["hits"][0]["id"], best, other), (&json!("a"), 2, 1), "{both}");
     let vectors = json!({ "collection": "notes", "records": [{ "id": "c", "vector": [1.0] }] });
     assert_eq!(agent.refused("collection_add", vectors)["code"], "model_mismatch");
-    for bad in [json!({}), json!({ "text": "a", "keywords": "b" }), json!({ "text": " " })] {
+    for bad in [
+        json!({}),
+        json!({ "text": "a", "vector": [1.0] }),
+        json!({ "text": " " }),
+        json!({ "text": "a", "keywords": "" }),
+    ] {
         let mut ask = json!({ "collection": "notes" });
         ask.as_object_mut().unwrap().extend(bad.as_object().unwrap().clone());
         assert_eq!(agent.refused("collection_query", ask)["code"], "bad_input");

@@ -45,6 +45,12 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
         By("collection_query"),
         By("POST /v1/collections/{collection}/query"),
     ),
+    (
+        "hybrid",
+        By("collection query"),
+        By("collection_query"),
+        By("POST /v1/collections/{collection}/query"),
+    ),
     ("code", By("search"), By("search_code"), By("GET /v1/code/search")),
     ("matches", By("search"), By("search_code"), By("POST /v1/code/search")),
     ("memory", By("memory search"), By("memory_search"), By("GET /v1/memory/search")),

@@ -73,7 +73,7 @@ pub use memory::{
 pub use open::{Engine, EngineOptions, Life};
 pub use opened::OpenFile;
 pub use recall::{MemoryHits, MemorySearch};
-pub use search::Hits;
+pub use search::{Hits, Like};
 pub use secret::Secret;
 pub use status::{
     ActivityCounts, BreakerStatus, CollectionStatus, DamageSeen, DiskSpace, FrontSnapshot,

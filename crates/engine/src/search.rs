@@ -4,8 +4,9 @@ use isolate::{Answer, Bulk, CallOptions};
 use isolith_embed::{MODEL_ID, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{
-    Damage, EmbedText, FindKeywords, FindNearest, QuarantineGraphSegment, QuarantineSegments,
-    ReadJob, ReadOperation, ReadReply, RecordsFound, Searched, SegmentDamageKind, SegmentsOf,
+    Damage, EmbedText, FindHybrid, FindKeywords, FindNearest, QuarantineGraphSegment,
+    QuarantineSegments, ReadJob, ReadOperation, ReadReply, RecordsFound, Searched,
+    SegmentDamageKind, SegmentsOf,
 };
 use isolith_store::names::is_segment;
 use isolith_types::{Code, Failure, Filter, Hint, Hit};
@@ -20,6 +21,15 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
+}
+
+/// What the vectors of records are compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Like {
+    /// A vector.
+    Vector(Vec<f32>),
+    /// A text, to be embedded.
+    Text(String),
 }
 
 /// A reply, and whether a worker died before it succeeded.
@@ -42,8 +52,7 @@ impl Engine {
         limit: u32,
         filter: Option<Filter>,
     ) -> Result<Hits, Failure> {
-        let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let vector = Bulk::from(bytes);
+        let vector = bytes_of(vector);
         let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };
         self.search(collection, search).await
     }
@@ -60,6 +69,35 @@ impl Engine {
         limit: u32,
         filter: Option<Filter>,
     ) -> Result<Hits, Failure> {
+        let vector = self.embedded_for(collection, text).await?;
+        let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };
+        self.search(collection, search).await
+    }
+
+    /// Finds the records that are near a vector or a text, and whose documents match `keywords`:
+    /// both rankings fused.
+    ///
+    /// # Errors
+    /// As [`Engine::nearest`] or [`Engine::meaning`].
+    pub async fn hybrid(
+        &self,
+        collection: &str,
+        like: &Like,
+        keywords: &str,
+        limit: u32,
+        filter: Option<Filter>,
+    ) -> Result<Hits, Failure> {
+        let vector = match like {
+            Like::Vector(vector) => bytes_of(vector),
+            Like::Text(text) => self.embedded_for(collection, text).await?,
+        };
+        let (named, text) = (collection.to_owned(), keywords.to_owned());
+        let search = FindHybrid { collection: named, vector, text, limit, filter };
+        self.search(collection, search).await
+    }
+
+    /// Embeds a text for a search. Fails if the collection's vectors are of another model.
+    async fn embedded_for(&self, collection: &str, text: &str) -> Result<Bulk, Failure> {
         let model = self.collection(collection).await?.model;
         if !model.as_deref().is_some_and(|model| model == model_name() || model == MODEL_ID) {
             let model = model.unwrap_or_else(|| "an unknown model".to_owned());
@@ -69,9 +107,7 @@ impl Engine {
                 Failure::new(Code::ModelUnavailable, message).with_hint(Hint::PassVectorOrKeywords)
             );
         }
-        let vector = self.vector_of(text).await?;
-        let search = FindNearest { collection: collection.to_owned(), vector, limit, filter };
-        self.search(collection, search).await
+        self.vector_of(text).await
     }
 
     /// Embeds a text with the built-in model.
@@ -243,4 +279,9 @@ impl Engine {
             }
         }
     }
+}
+
+fn bytes_of(vector: &[f32]) -> Bulk {
+    let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
+    Bulk::from(bytes)
 }

@@ -27,6 +27,11 @@ pub(crate) struct KeywordSearch<'a, 's> {
     pub(crate) context: &'a Context<'a>,
 }
 
+/// The terms of a query for a collection.
+pub(crate) fn keywords_of(state: &CollectionState, text: &str) -> Keywords {
+    Keywords::of(analyzer(state), text, CodeWeights::default().stem_keywords)
+}
+
 struct KeywordQuery<'a> {
     keywords: Keywords,
     /// Only these rows, in ascending order.
@@ -55,9 +60,8 @@ impl KeywordSearch<'_, '_> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let file_name = CodeWeights::default().stem_keywords;
-        let keywords = Keywords::of(analyzer(state), text, file_name);
-        let best = self.best(state, keywords, limit, rows.as_deref(), &mut searched)?;
+        let best =
+            self.best(state, keywords_of(state, text), limit, rows.as_deref(), &mut searched)?;
         let measure = |score| RowMeasure { score: Some(score), ..RowMeasure::default() };
         let hits = best.into_hits(self.snapshot, measure)?;
         Ok(RecordsFound { hits, degraded: searched.degraded(), searched })

@@ -8,6 +8,7 @@
 
 mod chunks;
 mod code;
+mod hybrid;
 mod indexed_text;
 mod keywords;
 mod matches;

@@ -1,13 +1,14 @@
 use isolate::Context;
 use isolith_embed::Model;
 use isolith_protocol::{
-    CodeFound, FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, MatchesFound,
-    MemoryFound, QueryRecords, RecordsFound, RecordsQueried, SearchCode, SearchMemory,
-    SimilarFound, StoreError,
+    CodeFound, FindHybrid, FindKeywords, FindMatches, FindNearest, FindSimilarDrawers,
+    MatchesFound, MemoryFound, QueryRecords, RecordsFound, RecordsQueried, SearchCode,
+    SearchMemory, SimilarFound, StoreError,
 };
 use isolith_store::Snapshot;
 
 use crate::code::CodeSearch;
+use crate::hybrid::HybridSearch;
 use crate::keywords::KeywordSearch;
 use crate::matches::MatchSearch;
 use crate::memory::MemorySearch;
@@ -47,6 +48,13 @@ impl<'s> Searcher<'_, 's> {
     pub fn find_keywords(&mut self, query: &FindKeywords) -> Result<RecordsFound, StoreError> {
         let state = self.snapshot.collection(&query.collection)?;
         self.keyword_search().run(&state, &query.text, query.limit, query.filter.as_ref())
+    }
+
+    /// Finds the records of a collection by vector and by keywords, and fuses both rankings.
+    pub fn find_hybrid(&mut self, query: &FindHybrid) -> Result<RecordsFound, StoreError> {
+        let state = self.snapshot.collection(&query.collection)?;
+        let Self { snapshot, segments, tails, context, .. } = self;
+        HybridSearch { snapshot, segments, tails, context }.run(&state, query)
     }
 
     /// Finds and ranks chunks of code.

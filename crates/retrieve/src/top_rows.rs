@@ -81,7 +81,8 @@ impl TopRows {
             let record = stored?.record;
             let RowMeasure { distance, score } = measure(*value);
             let (document, metadata) = (record.document, record.metadata);
-            Some(Hit { id: record.id, distance, score, document, metadata })
+            let (fused, why) = (None, Vec::new());
+            Some(Hit { id: record.id, distance, score, fused, why, document, metadata })
         });
         Ok(hits.collect())
     }

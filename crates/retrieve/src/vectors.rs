@@ -32,6 +32,15 @@ pub(crate) struct VectorSearch<'a, 's> {
     pub(crate) context: &'a Context<'a>,
 }
 
+/// The vector of a query. Fails if it is zero: everything is equally far from it, so whoever asks
+/// has made a mistake.
+pub(crate) fn query_vector(state: &CollectionState, bytes: &[u8]) -> Result<Vec<f32>, StoreError> {
+    let vector: Vec<f32> = floats(bytes).collect();
+    check(&vector, state.metric)
+        .map_err(|problem| StoreError::Invalid(format!("invalid query vector: {problem}")))?;
+    Ok(vector)
+}
+
 struct VectorQuery<'a> {
     exact: ExactQuery,
     /// The query vector, for segments.
@@ -79,10 +88,7 @@ impl VectorSearch<'_, '_> {
         let mut searched = Searched { collection: state.id, ..Searched::default() };
         let rows = filter.map(|filter| self.snapshot.rows_matching(state.id, filter));
         let rows = rows.transpose()?;
-        let vector: Vec<f32> = floats(vector).collect();
-        // Everything is equally far from the zero vector; who asks here has made a mistake.
-        check(&vector, state.metric)
-            .map_err(|problem| StoreError::Invalid(format!("invalid query vector: {problem}")))?;
+        let vector = query_vector(state, vector)?;
         let best = self.best(state, vector, limit, rows.as_deref(), &mut searched)?;
         let measure = |distance| RowMeasure { distance: Some(distance), ..RowMeasure::default() };
         let hits = best.into_hits(self.snapshot, measure)?;
@@ -131,6 +137,20 @@ impl VectorSearch<'_, '_> {
             _ => self.search(state, &query, &mut best, searched)?,
         }
         Ok(best)
+    }
+
+    /// The distances of these rows, as far as they exist and have a vector.
+    pub(crate) fn distances(
+        &self,
+        state: &CollectionState,
+        vector: Vec<f32>,
+        rows: &[u64],
+    ) -> Result<Vec<(u64, f32)>, StoreError> {
+        let exact = exact_query(state, &vector)?;
+        let query = VectorQuery { exact, vector, rows: None, confirm: false };
+        let mut best = TopRows::lowest(rows.len());
+        self.compare(&query, rows, &mut best)?;
+        Ok(best.into_ranked())
     }
 
     /// The mean of all vectors; `None` if there are no vectors, or if a segment has no stored sum.

@@ -149,8 +149,13 @@ pub struct Hit {
     pub id: String,
     /// The distance from the query's vector; `None` for keyword searches.
     pub distance: Option<f32>,
-    /// The keyword score; `None` for vector searches.
+    /// The keyword score; `None` for vector searches, and for hits of hybrid ones that keywords
+    /// did not find.
     pub score: Option<f32>,
+    /// What hits of hybrid searches are ordered by, at most 1; `None` for the others.
+    pub fused: Option<f32>,
+    /// What contributed to the fused score; empty for searches that are not hybrid.
+    pub why: Vec<String>,
     /// The record's text.
     pub document: Option<String>,
     /// The record's metadata.

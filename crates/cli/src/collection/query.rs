@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Engine, Hits};
+use isolith_engine::{Engine, Hits, Like};
 use isolith_types::{Failure, Filter, Hit, Metadata};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ pub(crate) enum Question {
     Vector(Vec<f32>),
     Keywords(String),
     Text(String),
+    Hybrid(Like, String),
 }
 
 /// The hits as JSON and as text.
@@ -29,6 +30,7 @@ pub(super) async fn query(
         Question::Vector(vector) => engine.nearest(name, &vector, limit, filter).await?,
         Question::Keywords(words) => engine.keywords(name, &words, limit, filter).await?,
         Question::Text(text) => engine.meaning(name, &text, limit, filter).await?,
+        Question::Hybrid(like, words) => engine.hybrid(name, &like, &words, limit, filter).await?,
     };
     let text = show_hits(&hits, degraded.as_deref());
     let hits: Vec<ShownHit> = hits.iter().map(ShownHit::of).collect();
@@ -41,6 +43,8 @@ struct ShownHit<'a> {
     id: &'a str,
     distance: Option<f64>,
     score: Option<f64>,
+    fused: Option<f64>,
+    why: &'a [String],
     document: Option<&'a str>,
     metadata: &'a Metadata,
 }
@@ -51,6 +55,8 @@ impl<'a> ShownHit<'a> {
             id: &hit.id,
             distance: hit.distance.map(plain),
             score: hit.score.map(plain),
+            fused: hit.fused.map(plain),
+            why: &hit.why,
             document: hit.document.as_deref(),
             metadata: &hit.metadata,
         }
@@ -60,6 +66,14 @@ impl<'a> ShownHit<'a> {
 fn show_hits(hits: &[Hit], degraded: Option<&str>) -> String {
     let mut text = match hits {
         [] => "no results\n".to_owned(),
+        [first, ..] if first.fused.is_some() => {
+            let row = |hit: &Hit| {
+                let why = hit.why.join(", ");
+                vec![number(hit.fused), hit.id.clone(), why, excerpt(hit.document.as_deref())]
+            };
+            let rows: Vec<Vec<String>> = hits.iter().map(row).collect();
+            table(&[">FUSED", "ID", "WHY", "DOCUMENT"], &rows)
+        }
         [first, ..] => {
             let row = |hit: &Hit| {
                 let measure = number(hit.distance.or(hit.score));

@@ -262,7 +262,8 @@ pub(super) const COLLECTION_QUERY: &str = "\
 Examples:
   isolith collection query docs --vector question.json --limit 5
   isolith collection query docs --vector '[0.1, 0.9, 0.2]' --where '{\"lang\": \"en\"}'
-  isolith collection query docs --keywords \"backup schedule\"";
+  isolith collection query docs --keywords \"backup schedule\"
+  isolith collection query docs --text \"when are backups made?\" --keywords backup";
 
 pub(super) const INGEST: &str = "\
 Examples:

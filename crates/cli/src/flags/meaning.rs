@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use isolith_config::{Key, PROJECT_FILE, ProjectFile};
 use isolith_engine::{
-    DoctorOptions, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings, find_store,
-    store_above,
+    DoctorOptions, Like, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings,
+    find_store, store_above,
 };
 use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
 
@@ -245,10 +245,14 @@ fn collection(typed: TypedCollection, context: &Context<'_>) -> Result<Collectio
 }
 
 fn question(typed: TypedQuery) -> Result<Question, Failure> {
-    Ok(match typed {
-        TypedQuery { vector: Some(file), .. } => Question::Vector(read_vector(&file)?),
-        TypedQuery { keywords: Some(words), .. } => Question::Keywords(words),
-        TypedQuery { text, .. } => Question::Text(text.unwrap_or_default()),
+    let TypedQuery { vector, text, keywords } = typed;
+    let vector = vector.as_deref().map(read_vector).transpose()?;
+    Ok(match (vector, text, keywords) {
+        (Some(vector), _, None) => Question::Vector(vector),
+        (Some(vector), _, Some(words)) => Question::Hybrid(Like::Vector(vector), words),
+        (None, Some(text), Some(words)) => Question::Hybrid(Like::Text(text), words),
+        (None, None, Some(words)) => Question::Keywords(words),
+        (None, text, None) => Question::Text(text.unwrap_or_default()),
     })
 }
 

@@ -347,7 +347,9 @@ pub(super) enum TypedCollection {
         #[command(flatten)]
         place: TypedPlace,
     },
-    /// Find records by vector, text or keywords
+    /// Find records by vector or text, by keywords, or by both
+    ///
+    /// With --keywords and one of --vector and --text, both rankings are fused.
     #[command(after_long_help = examples::COLLECTION_QUERY)]
     Query {
         /// Name of the collection
@@ -365,10 +367,10 @@ pub(super) enum TypedCollection {
 }
 
 #[derive(Args)]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = true)]
 pub(super) struct TypedQuery {
     /// Vector as a JSON array of numbers, or a file that has it; - for standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
     pub(super) vector: Option<PathBuf>,
     /// Text to embed, if the collection uses the built-in model
     #[arg(long, value_name = "TEXT")]

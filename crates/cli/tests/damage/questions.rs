@@ -18,6 +18,7 @@ pub(crate) const QUESTIONS: &[&[&str]] = &[
     &["collection", "query", "docs", "--vector", "VECTOR", "--limit", "20", "--json"],
     &["collection", "query", "docs", "--vector", "VECTOR", "--where", "{\"tenth\": 3}", "--json"],
     &["collection", "query", "docs", "--keywords", "apple seven", "--json"],
+    &["collection", "query", "docs", "--vector", "VECTOR", "--keywords", "apple seven", "--json"],
     &[
         "graph",
         "query",
@@ -34,7 +35,7 @@ pub(crate) const QUESTIONS: &[&[&str]] = &[
 ];
 
 /// How many of them, from the first, are answered with the help of segments.
-pub(crate) const SEARCHES: usize = 14;
+pub(crate) const SEARCHES: usize = 15;
 
 /// Keys whose values are others each time, or say how the answer came about.
 const VOLATILE: &[&str] = &[

@@ -7,6 +7,7 @@ mod drawers;
 mod faults;
 mod folding;
 mod graph;
+mod hybrid;
 mod indexing;
 mod log;
 mod memory;
@@ -26,6 +27,7 @@ fn main() {
         faults::trials(&programs),
         folding::trials(),
         graph::trials(&programs),
+        hybrid::trials(),
         indexing::trials(&programs),
         log::trials(),
         memory::trials(),

@@ -34,8 +34,8 @@ pub use memory::{
     SimilarFound,
 };
 pub use records::{
-    CountValues, FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords, Page,
-    RecordsFound, Selection, Sort, ValueCounts,
+    CountValues, FindHybrid, FindKeywords, FindNearest, GetCollection, GetLoadProgress, GetRecords,
+    Page, RecordsFound, Selection, Sort, ValueCounts,
 };
 pub use segments::{Damage, Searched, SegmentDamageKind, SegmentsOf, VerifySegments};
 
@@ -194,6 +194,7 @@ read_operations! {
         FindSimilarDrawers("similar_drawers") => SimilarFound,
         FindMatches("matches") => MatchesFound,
         QueryRecords("query") => RecordsQueried,
+        FindHybrid("hybrid") => RecordsFound,
     }
     lookups {
         GetOverview("overview") => Overview,

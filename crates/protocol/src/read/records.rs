@@ -94,6 +94,21 @@ pub struct FindKeywords {
     pub filter: Option<Filter>,
 }
 
+/// Finds the records that are near a vector and match keywords: both rankings fused.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindHybrid {
+    /// The collection's name.
+    pub collection: String,
+    /// The vector: f32, little-endian.
+    pub vector: Bulk,
+    /// The keywords.
+    pub text: String,
+    /// The maximum number of hits.
+    pub limit: u32,
+    /// Only records that match.
+    pub filter: Option<Filter>,
+}
+
 /// Counts the distinct values of a metadata key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CountValues {
@@ -117,7 +132,7 @@ pub struct ValueCounts {
     pub total: u64,
 }
 
-/// The reply to [`FindNearest`] and [`FindKeywords`].
+/// The reply to [`FindNearest`], [`FindKeywords`] and [`FindHybrid`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordsFound {
     /// The hits, best first.

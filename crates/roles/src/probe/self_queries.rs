@@ -195,6 +195,8 @@ mod tests {
             id: (*id).to_owned(),
             distance: Some(*distance),
             score: None,
+            fused: None,
+            why: Vec::new(),
             document: None,
             metadata: Metadata::default(),
         });

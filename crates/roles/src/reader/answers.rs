@@ -4,14 +4,14 @@ use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, Model};
 use isolith_protocol::{
     AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CountValues,
-    CypherFound, DrawerList, EmbedMovedFile, EmbedText, FileState, FindCollection, FindKeywords,
-    FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection, GetDatabase,
-    GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant, ListCollections,
-    ListDatabases, ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots, ListTimeline,
-    LoadProgress, LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts, QueryRecords,
-    RecordsFound, RecordsQueried, RootPlace, RootState, RunCypher, SearchCode, SearchMemory,
-    Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord, ValueCounts,
-    VerifySegments,
+    CypherFound, DrawerList, EmbedMovedFile, EmbedText, FileState, FindCollection, FindHybrid,
+    FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
+    GetDatabase, GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant,
+    ListCollections, ListDatabases, ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots,
+    ListTimeline, LoadProgress, LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts,
+    QueryRecords, RecordsFound, RecordsQueried, RootPlace, RootState, RunCypher, SearchCode,
+    SearchMemory, Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord,
+    ValueCounts, VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
@@ -131,6 +131,7 @@ by_searching! {
     FindSimilarDrawers => SimilarFound: similar_drawers;
     FindMatches => MatchesFound: find_matches;
     QueryRecords => RecordsQueried: query_records;
+    FindHybrid => RecordsFound: find_hybrid;
 }
 
 impl AnswersRead<EmbedText> for Answerer<'_, '_> {

@@ -52,7 +52,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::new(
             (Verb::Post, "/collections/{collection}/query"),
             "collection_query",
-            "Find records by exactly one of text, keywords and vector",
+            "Find records by text or vector, by keywords, or by both",
             query,
         ),
         Endpoint::new(
@@ -218,12 +218,13 @@ struct Count {
     count: u64,
 }
 
-/// A query: exactly one of text, keywords and vector.
+/// A query: text or vector, keywords, or both, whose rankings are then fused.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
     collection: String,
-    /// Embedded with the built-in model, if the collection's vectors come from it.
+    /// Embedded with the built-in model, if the collection's vectors come from it. Not together
+    /// with a vector.
     text: Option<String>,
     /// Ranked with BM25.
     keywords: Option<String>,
@@ -275,15 +276,19 @@ struct HitAnswer {
     id: String,
     /// For text and vector; smaller is nearer.
     distance: Option<f32>,
-    /// For keywords; larger is better.
+    /// For keywords; larger is better. Null if the keywords did not find the record.
     score: Option<f32>,
+    /// For both together, what the hits are ordered by: at most 1, larger is better.
+    fused: Option<f32>,
+    /// For both together, what contributed to that.
+    why: Vec<String>,
     document: Option<String>,
     metadata: JsonObject,
 }
 
 impl From<Hit> for HitAnswer {
-    fn from(Hit { id, distance, score, document, metadata }: Hit) -> Self {
-        Self { id, distance, score, document, metadata: object(&metadata) }
+    fn from(Hit { id, distance, score, fused, why, document, metadata }: Hit) -> Self {
+        Self { id, distance, score, fused, why, document, metadata: object(&metadata) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Engine, Hits, PutMode, Records, RecordsPut, built_in_model};
+use isolith_engine::{Engine, Hits, Like, PutMode, Records, RecordsPut, built_in_model};
 use isolith_types::{
     Code, Collection, CollectionSpec, Failure, Filter, Hint, Hit, Metadata, Metric, Record, counted,
 };
@@ -32,7 +32,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "collection_query",
             Effect::Read,
-            "Search a vector collection by exactly one of text, keywords or vector. Not for code or memory. Untrusted data.",
+            "Search a vector collection by text or vector, keywords, or both. Not for code or memory. Untrusted data.",
             collection_query,
         ),
         Tool::new(
@@ -113,7 +113,7 @@ async fn collection_query(call: Call, arguments: CollectionQuery) -> Result<Quer
     find_records(&call, &collection, question, limit, filter).await.map(QueryResults::from)
 }
 
-/// What to search a collection by: one of them.
+/// What to search a collection by: a text or a vector, keywords, or both.
 pub(crate) struct Question {
     pub(crate) text: Option<String>,
     pub(crate) keywords: Option<String>,
@@ -131,15 +131,24 @@ pub(crate) async fn find_records(
     let limit = call.limit(limit, Limits::RESULTS)?;
     let engine = call.server.stores().collections()?.ok_or_else(|| not_found(collection))?;
     let Question { text, keywords, vector } = question;
-    match (text, keywords, vector) {
-        (Some(text), None, None) => {
-            engine.meaning(collection, check_query(&text)?, limit, filter).await
+    for query in [&text, &keywords].into_iter().flatten() {
+        check_query(query)?;
+    }
+    let like = match (text, vector) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::new(Code::BadInput, "pass either text or vector, not both"));
         }
-        (None, Some(words), None) => {
-            engine.keywords(collection, check_query(&words)?, limit, filter).await
+        (Some(text), None) => Some(Like::Text(text)),
+        (None, vector) => vector.map(Like::Vector),
+    };
+    match (like, keywords) {
+        (Some(Like::Text(text)), None) => engine.meaning(collection, &text, limit, filter).await,
+        (Some(Like::Vector(vector)), None) => {
+            engine.nearest(collection, &vector, limit, filter).await
         }
-        (None, None, Some(vector)) => engine.nearest(collection, &vector, limit, filter).await,
-        _ => Err(Failure::new(Code::BadInput, "pass exactly one of text, keywords and vector")),
+        (Some(like), Some(words)) => engine.hybrid(collection, &like, &words, limit, filter).await,
+        (None, Some(words)) => engine.keywords(collection, &words, limit, filter).await,
+        (None, None) => Err(Failure::new(Code::BadInput, "pass text, vector or keywords")),
     }
 }
 
@@ -165,6 +174,8 @@ struct RecordHit {
     id: String,
     distance: Option<f64>,
     score: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    why: Vec<String>,
     document: Option<String>,
     metadata: JsonObject,
 }
@@ -178,11 +189,12 @@ impl From<Hits> for QueryResults {
 
 impl From<Hit> for RecordHit {
     fn from(hit: Hit) -> Self {
-        let Hit { id, distance, score, document, metadata } = hit;
+        let Hit { id, distance, score, fused: _, why, document, metadata } = hit;
         Self {
             id,
             distance: distance.map(|it| round(f64::from(it))),
             score: score.map(|it| round(f64::from(it))),
+            why,
             document: document.map(|text| truncate(&text, MAX_RESULT_BYTES).to_owned()),
             metadata: match metadata.to_json() {
                 Value::Object(metadata) => metadata,
@@ -199,9 +211,12 @@ impl ToolAnswer for QueryResults {
         }
         let mut text = String::new();
         for hit in &self.hits {
-            let rank = hit.distance.or(hit.score).unwrap_or_default();
+            let rank = match hit.why.as_slice() {
+                [] => format!("{:.3}", hit.distance.or(hit.score).unwrap_or_default()),
+                why => why.join(", "),
+            };
             let document = one_line(hit.document.as_deref().unwrap_or_default(), 160);
-            let _ = writeln!(text, "{} ({rank:.3}) {document}", hit.id);
+            let _ = writeln!(text, "{} ({rank}) {document}", hit.id);
         }
         text
     }
