@@ -33,7 +33,7 @@ pub use quarantine::{MemoryQuarantine, Poison, Quarantine};
 pub use role::{Context, Refusal, Role};
 pub use sandbox::{Confinement, Enforcement, Files, Sandbox};
 pub use settings::{BreakerPolicy, PoolSettings, RestartPolicy, RetryPolicy};
-pub use shutdown::{Interrupted, Signal, Signals, Supervised, run_until_signalled};
+pub use shutdown::{Interrupted, OtherProcess, Signal, Signals, Supervised, run_until_signalled};
 pub use snapshot::{DeathSnapshot, JobSnapshot, PoolSnapshot, WorkerSnapshot};
 pub use supervisor::{BreakerState, Measure, WorkerState};
 pub use wire::Progress;

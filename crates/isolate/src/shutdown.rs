@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{self, SignalKind};
 
+use crate::linux::watch::{Watched, watch_process};
 use crate::snapshot::PoolSnapshot;
 
 /// How long to wait for killed workers to be gone.
@@ -68,6 +69,28 @@ impl Signals {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
         }
+    }
+}
+
+/// Another process, whose end can be awaited. It need not be a child.
+#[derive(Debug)]
+pub struct OtherProcess(Watched);
+
+impl OtherProcess {
+    /// Starts watching. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn watch(pid: u32) -> io::Result<Self> {
+        watch_process(pid).map(Self)
+    }
+
+    /// Waits until the process has ended.
+    ///
+    /// # Errors
+    /// If the runtime is shutting down.
+    pub async fn ended(&self) -> io::Result<()> {
+        self.0.readable().await.map(drop)
     }
 }
 
