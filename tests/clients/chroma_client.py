@@ -54,6 +54,40 @@ def life_of_a_collection(client):
     assert client.count_collections() == 0
 
 
+class Text(str):
+    def tolist(self):
+        return str(self)
+
+
+class EmbeddedByServer:
+    """The embedding function of docs/chroma.md."""
+
+    def __call__(self, input):
+        return None
+
+    def embed_query(self, input):
+        return [Text(text) for text in input]
+
+
+def documents_that_the_server_embeds(client):
+    notes = client.create_collection(
+        "notes", metadata={"isolith:embed": True}, embedding_function=EmbeddedByServer()
+    )
+    notes.add(ids=["a", "b"], documents=["how to roast coffee", "a garden in summer"])
+    notes.upsert(ids=["c"], documents=["the connection was closed"])
+    notes.update(ids=["c"], documents=["an espresso machine"], metadatas=[{"n": 1}])
+    again = client.get_collection("notes", embedding_function=EmbeddedByServer())
+    near = again.query(query_texts=["flowers", "making espresso"], n_results=1)
+    assert near["ids"] == [["b"], ["c"]], near
+    try:
+        notes.add(ids=["d"], embeddings=[[1.0, 2.0]])
+    except InvalidArgumentError as error:
+        assert "embeds its documents" in str(error), error
+    else:
+        raise AssertionError("it was not refused")
+    client.delete_collection("notes")
+
+
 def tenants_and_databases(port, headers):
     admin = chromadb.AdminClient(
         chromadb.Settings(
@@ -94,6 +128,7 @@ def main():
         own = {"X-Chroma-Token": bearer["Authorization"].removeprefix("Bearer ")}
         for headers in (bearer, own):
             life_of_a_collection(chromadb.HttpClient("127.0.0.1", port, headers=headers))
+        documents_that_the_server_embeds(chromadb.HttpClient("127.0.0.1", port, headers=bearer))
         tenants_and_databases(port, bearer)
         asyncio.run(asynchronously(port, bearer))
     print("Chroma's client: ok")

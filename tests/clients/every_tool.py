@@ -127,6 +127,13 @@ async def collections(visit, _place):
     hits = (await visit.call("collection_query", collection="numbers", vector=[0, 0, 1], keywords="third"))["hits"]
     assert hits[0]["id"] == "three" and len(hits[0]["why"]) == 2, hits
     await visit.call("collection_list")
+    await visit.call("collection_add", collection="numbers", update=True, records=[{"id": "three", "metadata": {"n": 3}}])
+    found = await visit.call("collection_get", collection="numbers", where={"n": 3})
+    assert [it["id"] for it in found["records"]] == ["three"], found
+    assert (await visit.call("collection_create", name="scratch", model="built-in"))["created"]
+    assert (await visit.call("collection_delete", collection="scratch", all=True))["deleted"] == 0
+    gone = await visit.call("collection_delete", collection="numbers", ids=["three", "four"])
+    assert (gone["deleted"], gone["missing"]) == (1, 1), gone
     await visit.refused("not_found", "collection_query", collection="nothing", vector=[1])
 
 

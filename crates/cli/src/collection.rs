@@ -1,24 +1,28 @@
 //! `isolith collection`.
 
+mod change;
+mod list;
+mod place;
 mod query;
 mod values;
 mod vector;
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use isolith_engine::{
-    Engine, EngineOptions, Page, Selection, Sort, StorePlace, StoredRecord, Which,
+    AddCollection, CollectionState, Engine, EngineOptions, NO_SETTINGS, Page, Selection, Sort,
+    StoredRecord,
 };
-use isolith_types::{Code, Collection, CollectionSpec, Failure, Filter, Metadata, counted};
+use isolith_types::{CollectionSpec, Failure, Filter, Metadata};
 use serde::Serialize;
 use serde_json::json;
 
+pub(crate) use self::change::RecordChange;
+pub(crate) use self::place::{CollectionPlaces, StoreOwner};
 pub(crate) use self::query::Question;
 use self::query::query;
 use self::values::values;
 pub(crate) use self::vector::read_vector;
-
 use crate::output::Output;
 use crate::session::Session;
 use crate::table::table;
@@ -28,18 +32,27 @@ use crate::terminal::one_line;
 pub(crate) enum CollectionCommand {
     List,
     Create(CollectionSpec),
-    Delete { name: String },
-    DeleteRecords { name: String, which: Selection },
-    Rename { name: String, new_name: String },
-    Count { name: String },
+    /// Something done with one collection.
+    On {
+        name: String,
+        action: CollectionAction,
+    },
+}
+
+/// What to do with a collection.
+pub(crate) enum CollectionAction {
+    Delete { yes: bool },
+    DeleteRecords { which: Selection },
+    Update(RecordChange),
+    Rename { new_name: String },
+    Count,
     Get(RecordsToGet),
-    Values { name: String, key: String, filter: Option<Filter>, limit: u32 },
-    Query { name: String, question: Question, limit: u32, filter: Option<Filter> },
+    Values { key: String, filter: Option<Filter>, limit: u32 },
+    Query { question: Question, limit: u32, filter: Option<Filter> },
 }
 
 /// Which records to show, and how.
 pub(crate) struct RecordsToGet {
-    pub(crate) name: String,
     pub(crate) which: Selection,
     pub(crate) sort: Option<Sort>,
     pub(crate) limit: u32,
@@ -50,106 +63,132 @@ pub(crate) struct RecordsToGet {
 /// Characters of a document that fit on a line.
 const EXCERPT: usize = 72;
 
+impl CollectionAction {
+    /// Whether it leaves the collection as it is.
+    fn reads(&self) -> bool {
+        match self {
+            Self::Delete { .. }
+            | Self::DeleteRecords { .. }
+            | Self::Update(_)
+            | Self::Rename { .. } => false,
+            Self::Count | Self::Get(_) | Self::Values { .. } | Self::Query { .. } => true,
+        }
+    }
+}
+
 pub(crate) fn run(
-    store: &StorePlace,
+    places: &CollectionPlaces,
     command: CollectionCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let create = matches!(command, CollectionCommand::Create(_));
-    let writes = match command {
-        CollectionCommand::Create(_)
-        | CollectionCommand::Delete { .. }
-        | CollectionCommand::DeleteRecords { .. }
-        | CollectionCommand::Rename { .. } => true,
-        CollectionCommand::List
-        | CollectionCommand::Count { .. }
-        | CollectionCommand::Get(_)
-        | CollectionCommand::Values { .. }
-        | CollectionCommand::Query { .. } => false,
+    match command {
+        CollectionCommand::List => list::list(places, output),
+        CollectionCommand::Create(spec) => create(places, spec, output),
+        CollectionCommand::On { name, action } => run_on(places, &name, action, output),
+    }
+}
+
+fn create(
+    places: &CollectionPlaces,
+    spec: CollectionSpec,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let options = EngineOptions { create: true, ..EngineOptions::default() };
+    let mut session = Session::open(&places.store, options)?;
+    let name = spec.name.clone();
+    let new = AddCollection {
+        database: places.database.clone(),
+        spec,
+        metadata: None,
+        settings: NO_SETTINGS.to_owned(),
+        get_or_create: false,
     };
-    let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
-    let (document, text) = session.run(async |engine| perform(engine, command).await)?;
+    session.run(async |engine| engine.ensure_collection(new).await)?;
+    let document = json!({ "collection": name, "created": true });
+    output.result(&document, &format!("created {name}\n"))?;
+    session.settle()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_on(
+    places: &CollectionPlaces,
+    name: &str,
+    action: CollectionAction,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let reads = action.reads();
+    let (mut session, state) = places.find(name, reads, output)?;
+    if let CollectionAction::Delete { yes: false } = action
+        && !change::confirm_deletion(&state, name, output)?
+    {
+        session.close();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let collection = OpenCollection { name, state: &state, places };
+    let (document, text) = session.run(async |engine| collection.perform(engine, action).await)?;
     output.result(&document, &text)?;
-    match writes {
-        true => session.settle()?,
-        false => session.close(),
+    match reads {
+        false => session.settle()?,
+        true => session.close(),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The result as JSON and as text.
-async fn perform(
-    engine: &Engine,
-    command: CollectionCommand,
-) -> Result<(serde_json::Value, String), Failure> {
-    match command {
-        CollectionCommand::List => {
-            let collections = engine.collections().await?;
-            let text = list(&collections);
-            Ok((json!({ "collections": collections }), text))
-        }
-        CollectionCommand::Create(spec) => {
-            let name = spec.name.clone();
-            engine.create_collection(spec, false).await?;
-            let text = format!("created {name}\n");
-            Ok((json!({ "collection": name, "created": true }), text))
-        }
-        CollectionCommand::Delete { name } => {
-            let written = engine.delete_collection(&name).await?;
-            let records = written.done.reply.deleted;
-            let text = format!("deleted {name} with {}\n", counted(records, "record"));
-            Ok((json!({ "collection": name, "deleted": records }), text))
-        }
-        CollectionCommand::DeleteRecords { name, which } => {
-            delete_records(engine, &name, which).await
-        }
-        CollectionCommand::Rename { name, new_name } => {
-            engine.rename_collection(&name, &new_name).await?;
-            let text = format!("renamed {name} to {new_name}\n");
-            Ok((json!({ "collection": new_name, "renamed_from": name }), text))
-        }
-        CollectionCommand::Count { name } => {
-            let count = engine.collection(&name).await?.records;
-            Ok((json!({ "collection": name, "count": count }), format!("{count}\n")))
-        }
-        CollectionCommand::Get(asked) => get(engine, asked).await,
-        CollectionCommand::Values { name, key, filter, limit } => {
-            values(engine, &name, &key, filter, limit).await
-        }
-        CollectionCommand::Query { name, question, limit, filter } => {
-            query(engine, &name, question, limit, filter).await
+/// A collection that was found.
+struct OpenCollection<'a> {
+    /// Its name in its database, for results.
+    name: &'a str,
+    /// Its state, with the name for operations.
+    state: &'a CollectionState,
+    places: &'a CollectionPlaces,
+}
+
+impl OpenCollection<'_> {
+    /// The result as JSON and as text.
+    async fn perform(
+        &self,
+        engine: &Engine,
+        action: CollectionAction,
+    ) -> Result<(serde_json::Value, String), Failure> {
+        let Self { name, state, places } = self;
+        match action {
+            CollectionAction::Delete { .. } => change::delete(engine, state, name).await,
+            CollectionAction::DeleteRecords { which } => {
+                change::delete_records(engine, state, name, which).await
+            }
+            CollectionAction::Update(change) => {
+                change::update_records(engine, state, name, change).await
+            }
+            CollectionAction::Rename { new_name } => {
+                engine.rename_in(&places.database, name, &new_name).await?;
+                let text = format!("renamed {name} to {new_name}\n");
+                Ok((json!({ "collection": new_name, "renamed_from": name }), text))
+            }
+            CollectionAction::Count => {
+                let count = state.records;
+                Ok((json!({ "collection": name, "count": count }), format!("{count}\n")))
+            }
+            CollectionAction::Get(asked) => get(engine, &state.name, asked).await,
+            CollectionAction::Values { key, filter, limit } => {
+                values(engine, &state.name, &key, filter, limit).await
+            }
+            CollectionAction::Query { question, limit, filter } => {
+                query(engine, &state.name, question, limit, filter).await
+            }
         }
     }
 }
 
-async fn get(engine: &Engine, asked: RecordsToGet) -> Result<(serde_json::Value, String), Failure> {
-    let RecordsToGet { name, which, sort, limit, offset, vectors } = asked;
-    let page = Page { after_row: 0, offset, limit: u64::from(limit) };
-    let records = engine.get_sorted(&name, which, sort, page, vectors).await?;
-    let shown: Vec<Shown> = records.iter().map(|stored| Shown::of(stored, vectors)).collect();
-    Ok((json!({ "records": shown }), show_records(&records)))
-}
-
-async fn delete_records(
+async fn get(
     engine: &Engine,
     name: &str,
-    which: Selection,
+    asked: RecordsToGet,
 ) -> Result<(serde_json::Value, String), Failure> {
-    let which = match which {
-        Selection::Ids(ids) => Which::Ids(ids),
-        Selection::Matching(filter) => Which::Matching(filter),
-        Selection::All => {
-            return Err(Failure::new(Code::Usage, "no records given: use --id or --where"));
-        }
-    };
-    let outcome = engine.delete(name, which, None).await?.done.reply;
-    let mut text = format!("deleted {} from {name}\n", counted(outcome.deleted, "record"));
-    if outcome.missing > 0 {
-        let _ = writeln!(text, "{} not found", counted(outcome.missing, "id"));
-    }
-    let document =
-        json!({ "collection": name, "deleted": outcome.deleted, "missing": outcome.missing });
-    Ok((document, text))
+    let RecordsToGet { which, sort, limit, offset, vectors } = asked;
+    let page = Page { after_row: 0, offset, limit: u64::from(limit) };
+    let records = engine.get_sorted(name, which, sort, page, vectors).await?;
+    let shown: Vec<Shown> = records.iter().map(|stored| Shown::of(stored, vectors)).collect();
+    Ok((json!({ "records": shown }), show_records(&records)))
 }
 
 /// A record as it is shown.
@@ -178,28 +217,6 @@ impl<'a> Shown<'a> {
             vector: vectors.then(|| record.vector.iter().copied().map(plain).collect()),
         }
     }
-}
-
-fn list(collections: &[Collection]) -> String {
-    if collections.is_empty() {
-        return "no collections\n".to_owned();
-    }
-    let rows: Vec<Vec<String>> = collections
-        .iter()
-        .map(|it| {
-            vec![
-                it.name.clone(),
-                it.records.to_string(),
-                it.dimension.map_or("-".to_owned(), |dimension| dimension.to_string()),
-                it.metric.to_string(),
-                it.model.clone().unwrap_or_else(|| "-".to_owned()),
-                it.generation.to_string(),
-                it.tail.to_string(),
-            ]
-        })
-        .collect();
-    let headings = ["NAME", ">RECORDS", ">DIMENSION", "METRIC", "MODEL", ">GENERATION", ">TAIL"];
-    table(&headings, &rows)
 }
 
 fn show_records(records: &[StoredRecord]) -> String {

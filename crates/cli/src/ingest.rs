@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{
-    EngineOptions, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt,
-    StorePlace,
+    Attached, EngineOptions, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt,
 };
 use isolith_types::{Code, Failure, Metric, counted};
 use serde_json::json;
 
+use crate::collection::CollectionPlaces;
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::terminal::visible;
@@ -30,30 +30,32 @@ pub(crate) struct IngestPlan {
     pub(crate) dimension: Option<u32>,
     pub(crate) metric: Option<Metric>,
     pub(crate) model: Option<String>,
+    /// What to store with a new collection.
+    pub(crate) attached: Attached,
 }
 
 pub(crate) fn run(
-    store: &StorePlace,
+    places: &CollectionPlaces,
     plan: &IngestPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    load_all(store, std::slice::from_ref(plan), output)
+    load_all(places, std::slice::from_ref(plan), output)
 }
 
 /// Loads the files one after another until one fails.
 pub(crate) fn load_all(
-    store: &StorePlace,
+    places: &CollectionPlaces,
     plans: &[IngestPlan],
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let mut session =
-        Session::open(store, EngineOptions { create: true, ..EngineOptions::default() })?;
+        Session::open(&places.store, EngineOptions { create: true, ..EngineOptions::default() })?;
     let _status = session.serve_status();
     let jobs: Vec<(&IngestPlan, &PathBuf)> =
         plans.iter().flat_map(|plan| plan.files.iter().map(move |file| (plan, file))).collect();
     let mut receipts = Vec::new();
     for &(plan, file) in &jobs {
-        let receipt = load(&mut session, plan, file, output);
+        let receipt = load(&mut session, (places, plan), file, output);
         let failed = receipt.error.is_some();
         receipts.push((file.clone(), receipt));
         if failed {
@@ -72,10 +74,15 @@ pub(crate) fn load_all(
     Ok(status)
 }
 
-fn load(session: &mut Session, plan: &IngestPlan, file: &Path, output: &Output) -> Receipt {
+fn load(
+    session: &mut Session,
+    (places, plan): (&CollectionPlaces, &IngestPlan),
+    file: &Path,
+    output: &Output,
+) -> Receipt {
     let screen = Arc::new(Screen::new(file, output));
     let watcher = Arc::clone(&screen);
-    let options = options(plan, file);
+    let options = options(places, plan, file);
     let outcome = session.run_with_signal(async |engine| {
         let watch = move |progress| watcher.show(progress);
         engine.ingest(&options, Arc::new(watch)).await
@@ -93,14 +100,16 @@ fn load(session: &mut Session, plan: &IngestPlan, file: &Path, output: &Output) 
     }
 }
 
-fn options(plan: &IngestPlan, file: &Path) -> IngestOptions {
+fn options(places: &CollectionPlaces, plan: &IngestPlan, file: &Path) -> IngestOptions {
     IngestOptions {
         file: file.to_owned(),
         opened: None,
+        database: places.database.clone(),
         collection: plan.collection.clone(),
         dimension: plan.dimension,
         metric: plan.metric,
         model: plan.model.clone(),
+        attached: plan.attached.clone(),
         mode: plan.mode,
         on_error: plan.on_error,
         patience: plan.patience,

@@ -1,13 +1,14 @@
 //! `isolith mcp` and `isolith serve`.
 
+use std::future::pending;
 use std::io::{self, IsTerminal};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use isolate::Signals;
+use isolate::{OtherProcess, Signals};
 use isolith_serve::{Listen, Server, ServerOptions};
-use isolith_types::Failure;
+use isolith_types::{Code, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -17,6 +18,9 @@ use crate::session::{DRAIN, setup};
 
 /// How long clients have to disconnect.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// How long running calls may take when the process that the server was started for has ended.
+const ORPHANED: Duration = Duration::from_millis(300);
 
 /// Open files that are not authenticated connections: other connections, workers, watched
 /// folders, logs.
@@ -33,7 +37,7 @@ pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
         server.close().await;
         served
     };
-    runtime.block_on(until_signalled(&server, signals, serving))
+    runtime.block_on(until_signalled(&server, signals, None, serving))
 }
 
 pub(crate) fn http(
@@ -58,7 +62,18 @@ pub(crate) fn http(
         server.close().await;
         Ok(())
     };
-    runtime.block_on(until_signalled(&server, signals, serving))
+    runtime.block_on(async {
+        let owner = plan.owner.map(watch_owner).transpose()?;
+        until_signalled(&server, signals, owner, serving).await
+    })
+}
+
+/// The process that the server was started for.
+fn watch_owner(pid: u32) -> Result<OtherProcess, Failure> {
+    OtherProcess::watch(pid).map_err(|error| {
+        Failure::new(Code::NotFound, format!("cannot watch the process {pid}: {error}"))
+            .with_hint("--exit-with takes the id of a running process")
+    })
 }
 
 /// As many connections as the limit on open files allows. Raises the limit if necessary.
@@ -140,19 +155,21 @@ fn in_python(url: &str, token: &TokenSource, at_terminal: bool) -> String {
     )
 }
 
-/// Serves until the end or a signal. After the first signal, running calls are still
-/// answered; the second one stops everything at once.
+/// Serves until the end, a signal, or the end of the owner. After the first signal, running calls
+/// are still answered; the second one stops everything at once.
 async fn until_signalled(
     server: &Server,
     mut signals: Signals,
+    owner: Option<OtherProcess>,
     serving: impl Future<Output = Result<(), Failure>>,
 ) -> Result<ExitCode, Failure> {
     let mut serving = pin!(serving);
-    let signal = tokio::select! {
+    let (status, budget) = tokio::select! {
         served = &mut serving => return served.map(|()| ExitCode::SUCCESS),
-        signal = signals.next() => signal,
+        signal = signals.next() => (signal.exit_status(), DRAIN),
+        () = ended(owner.as_ref()) => (0, ORPHANED),
     };
-    server.begin_drain(DRAIN);
+    server.begin_drain(budget);
     let drained = async {
         tokio::select! {
             _ = &mut serving => true,
@@ -162,18 +179,26 @@ async fn until_signalled(
     let has_ended = tokio::select! {
         has_ended = drained => Some(has_ended),
         // Workers are killed at the end of the drain, which takes a moment.
-        () = tokio::time::sleep(DRAIN + GOODBYE) => Some(false),
+        () = tokio::time::sleep(budget + GOODBYE.min(budget)) => Some(false),
         _ = signals.next() => None,
     };
     server.kill();
     if has_ended == Some(false) {
         server.stop();
         tokio::select! {
-            _ = tokio::time::timeout(GOODBYE, &mut serving) => {}
+            _ = tokio::time::timeout(GOODBYE.min(budget), &mut serving) => {}
             _ = signals.next() => {}
         }
     }
-    Ok(ExitCode::from(signal.exit_status()))
+    Ok(ExitCode::from(status))
+}
+
+/// Waits for the end of the owner, if there is one.
+async fn ended(owner: Option<&OtherProcess>) {
+    match owner {
+        Some(owner) if owner.ended().await.is_ok() => {}
+        _ => pending().await,
+    }
 }
 
 #[cfg(test)]
@@ -205,6 +230,7 @@ mod tests {
                 },
             },
             chroma: false,
+            owner: None,
         };
         let url = "http://127.0.0.1:7411/mcp";
         let made = plan(

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolith_engine::{EngineOptions, OnError, PutMode, StorePlace, exported_collection};
-use isolith_types::{Code, Failure, counted};
+use isolith_engine::{EngineOptions, Exported, OnError, PutMode, exported_collection};
+use isolith_types::{Code, DatabaseName, Failure, counted};
 use serde_json::json;
 
+use crate::collection::CollectionPlaces;
 use crate::ingest::{IngestPlan, load_all};
 use crate::output::{Output, ResultStream};
 use crate::session::Session;
@@ -32,25 +33,29 @@ pub(crate) struct ImportPlan {
 }
 
 pub(crate) fn export(
-    store: &StorePlace,
+    places: &CollectionPlaces,
     plan: &ExportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let mut session = Session::open(store, EngineOptions::default())?;
+    let session = match plan {
+        ExportPlan::Collection { name, .. } => places.find(name, true, output)?.0,
+        ExportPlan::All { .. } => Session::open(&places.store, EngineOptions::default())?,
+    };
+    let mut source = Source { session, database: &places.database };
     let outcome = match plan {
         ExportPlan::Collection { name, file: None } => {
             let mut out = ResultStream::new(TextKind::Json);
-            let written = write(&mut session, name, &mut out, output);
+            let written = write(&mut source, name, &mut out, output);
             out.finish(written.map(drop)).map(|()| None)
         }
         ExportPlan::Collection { name, file: Some(file) } => {
-            write_file(&mut session, name, file, output).map(|records| {
+            write_file(&mut source, name, file, output).map(|records| {
                 Some(vec![json!({ "name": name, "records": records, "file": file })])
             })
         }
-        ExportPlan::All { folder } => write_all(&mut session, folder, output).map(Some),
+        ExportPlan::All { folder } => write_all(&mut source, folder, output).map(Some),
     };
-    session.close();
+    source.session.close();
     if let Some(exported) = outcome? {
         let text: String = exported
             .iter()
@@ -65,17 +70,24 @@ pub(crate) fn export(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where exported collections are.
+struct Source<'a> {
+    session: Session,
+    database: &'a DatabaseName,
+}
+
 fn write_all(
-    session: &mut Session,
+    source: &mut Source<'_>,
     folder: &Path,
     output: &Output,
 ) -> Result<Vec<serde_json::Value>, Failure> {
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    let collections = session.run(async |engine| engine.collections().await)?;
+    let Source { session, database } = source;
+    let collections = session.run(async |engine| engine.collections_of(database).await)?;
     let mut exported = Vec::new();
     for (number, collection) in collections.iter().enumerate() {
         let file = folder.join(file_name(number + 1, &collection.name));
-        let records = write_file(session, &collection.name, &file, output)?;
+        let records = write_file(source, &collection.name, &file, output)?;
         exported.push(json!({ "name": collection.name, "records": records, "file": file }));
     }
     Ok(exported)
@@ -90,7 +102,7 @@ fn file_name(number: usize, collection: &str) -> String {
 
 /// Writes to a temporary file first, so that the named file is never incomplete.
 fn write_file(
-    session: &mut Session,
+    source: &mut Source<'_>,
     name: &str,
     file: &Path,
     output: &Output,
@@ -99,7 +111,7 @@ fn write_file(
     let aside = tempfile::NamedTempFile::new_in(folder);
     let aside = aside.map_err(|error| unwritable(folder, &error))?;
     let mut sink = BufWriter::new(aside);
-    let records = write(session, name, &mut sink, output)?;
+    let records = write(source, name, &mut sink, output)?;
     let aside = sink.into_inner().map_err(|error| unwritable(file, error.error()))?;
     aside.as_file().sync_all().map_err(|error| unwritable(file, &error))?;
     aside.persist(file).map_err(|error| unwritable(file, &error.error))?;
@@ -107,7 +119,7 @@ fn write_file(
 }
 
 fn write(
-    session: &mut Session,
+    source: &mut Source<'_>,
     name: &str,
     sink: &mut (dyn Write + Send),
     output: &Output,
@@ -123,7 +135,8 @@ fn write(
             bar.set_position(done);
         }
     };
-    let records = session.run(async |engine| engine.export(name, sink, &progress).await);
+    let Source { session, database } = source;
+    let records = session.run(async |engine| engine.export(database, name, sink, &progress).await);
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
@@ -139,7 +152,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 pub(crate) fn import(
-    store: &StorePlace,
+    places: &CollectionPlaces,
     plan: &ImportPlan,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
@@ -150,7 +163,7 @@ pub(crate) fn import(
     }
     let mut plans = Vec::new();
     for file in files {
-        let spec = exported_collection(&file)?;
+        let Exported { spec, attached } = exported_collection(&file)?;
         plans.push(IngestPlan {
             files: vec![file],
             collection: plan.collection.clone().unwrap_or(spec.name),
@@ -160,9 +173,10 @@ pub(crate) fn import(
             dimension: spec.dimension,
             metric: Some(spec.metric),
             model: spec.model,
+            attached,
         });
     }
-    load_all(store, &plans, output)
+    load_all(places, &plans, output)
 }
 
 /// The given files, and those in folders sorted by name.

@@ -7,6 +7,8 @@ mod test_env;
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
 
 use http_client::ApiServer;
 use project::Project;
@@ -387,6 +389,36 @@ fn progress_comes_as_events() {
     assert_eq!(missing.refused(), (404, "not_found".to_owned()));
 }
 
+#[test]
+fn vectors_can_be_sent_and_received_in_base64() {
+    let env = TestEnv::new();
+    let server = of_env(&env);
+    // 1, 2, 3 and 0.1, 0, -2.5 as little-endian f32.
+    let (one, two) = ("AACAPwAAAEAAAEBA", "zczMPQAAAAAAACDA");
+    let records = json!({ "records": [{ "id": "a", "vector": one }, { "id": "b", "vector": [0.1, 0, -2.5] }] });
+    let place = "/v1/collections/notes";
+    server.ask(&format!("PUT {place}/records"), &records).done();
+    let vectors = |found: &Value| {
+        let records = found["records"].as_array().unwrap().iter();
+        records.map(|record| record["vector"].clone()).collect::<Vec<_>>()
+    };
+    let coded = json!({ "vectors": true, "encoding": "base64" });
+    assert_eq!(vectors(&server.post(&format!("{place}/get"), &coded)), [one, two]);
+    let listed = server.get(&format!("{place}/records?vectors=true&encoding=numbers"));
+    assert_eq!(vectors(&listed), [json!([1.0, 2.0, 3.0]), json!([0.1, 0.0, -2.5])]);
+    let query = json!({ "vector": two, "limit": 1 });
+    assert_eq!(server.post(&format!("{place}/query"), &query)["hits"][0]["id"], "b");
+    let patch = json!({ "records": [{ "id": "b", "vector": one }] });
+    server.ask(&format!("PATCH {place}/records"), &patch).done();
+    assert_eq!(vectors(&server.post(&format!("{place}/get"), &coded)), [one, one]);
+    for vector in ["AACAPw=", "AACA", "AADAfwAAAAAAAAAA", "AACAPw=="] {
+        let bad = json!({ "records": [{ "id": "c", "vector": vector }] });
+        let refused = server.ask(&format!("PUT {place}/records"), &bad).refused();
+        assert_eq!(refused, (400, "bad_input".to_owned()), "{vector}");
+    }
+    assert_eq!(server.get(&format!("{place}/count"))["count"], 2);
+}
+
 /// A server whose parsers hang.
 fn hanging(project: &Project) -> ApiServer {
     let mut command = project.command(&SERVE);
@@ -432,6 +464,26 @@ fn a_signal_ends_the_server_with_its_jobs() {
     let end = events(stream).pop().unwrap();
     assert!(matches!(end.0.as_str(), "result" | "error"), "{end:?}");
     assert_eq!(server.ends(), Some(143));
+}
+
+#[test]
+fn a_server_ends_with_the_process_that_it_was_started_for() {
+    let project = Project::sample();
+    let mut owner = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut command = project.command(&SERVE);
+    command.args(["--exit-with", &owner.id().to_string()]).env("ISOLITH_FAULT", "parse:hang");
+    let server = ApiServer::start(command);
+    server.ask("POST /v1/code/index", &Value::Null);
+    let parsers = || workers(server.pid(), "parse");
+    wait_until(|| !parsers().is_empty());
+    let parsers = parsers();
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    // Its job hangs for longer than the test waits.
+    assert_eq!(server.ends(), Some(0));
+    wait_until(|| parsers.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+    let gone = owner.id().to_string();
+    project.fails(&["serve", "--listen", "127.0.0.1:0", "--exit-with", &gone], 4, "not_found");
 }
 
 #[test]

@@ -504,3 +504,60 @@ fn acknowledged_records_survive_killed_workers_and_restarts() {
     assert_eq!((&near["ids"], &near["distances"]), (&json!([["3-7"]]), &json!([[0.0]])));
     assert_eq!(server.ok(&format!("GET {path}/count"), Value::Null), 300);
 }
+
+#[test]
+fn documents_are_embedded_where_a_collection_asks_for_it() {
+    let env = TestEnv::new();
+    let server = Server::of(&env, &[]);
+    let path = server.collection(json!({"name": "texts", "metadata": {"isolith:embed": true}}));
+    let post = |operation: &str, body: Value| server.ok(&format!("POST {path}/{operation}"), body);
+    let texts = ["how to roast coffee beans", "the connection to the database was closed"];
+    post("add", json!({"ids": ["a", "b"], "documents": texts}));
+    post("add", json!({"ids": ["a"], "embeddings": null, "documents": ["unchanged"]}));
+    post("upsert", json!({"ids": ["c"], "embeddings": null, "documents": ["a garden in summer"]}));
+    let nearest = |body: Value| post("query", body)["ids"].clone();
+    for question in [
+        json!({"query_embeddings": ["making coffee", "a flower bed"], "n_results": 1}),
+        json!({"query_texts": ["making coffee", "a flower bed"], "n_results": 1}),
+    ] {
+        assert_eq!(nearest(question), json!([["a"], ["c"]]));
+    }
+    post("update", json!({"ids": ["b"], "documents": ["an espresso machine"]}));
+    post("update", json!({"ids": ["a"], "metadatas": [{"k": 1}]}));
+    let filtered = json!({
+        "query_embeddings": ["making coffee"], "where": {"k": 1}, "include": ["documents"],
+    });
+    assert_eq!(post("query", filtered)["documents"], json!([[texts[0]]]));
+    let among = json!({"query_texts": ["coffee"], "ids": ["b", "c"], "n_results": 1});
+    assert_eq!(nearest(among), json!([["b"]]));
+    let got = post("get", json!({"include": ["embeddings"]}));
+    assert_eq!(got["embeddings"][0].as_array().unwrap().len(), 256);
+
+    let vector = json!({"ids": ["d"], "embeddings": [[1.0, 2.0]], "documents": ["x"]});
+    for operation in ["add", "upsert", "update"] {
+        let (_, message) = server.error(&format!("POST {path}/{operation}"), vector.clone(), 400);
+        assert!(message.starts_with("This collection embeds its documents"), "{message}");
+    }
+    let empty = json!({"ids": ["d"], "documents": [null]});
+    let (_, message) = server.error(&format!("POST {path}/add"), empty, 400);
+    assert_eq!(message, r#"Validation error: documents: the record "d" has none to embed"#);
+    let wordless = json!({"ids": ["d"], "documents": ["\u{301}"]});
+    let (_, message) = server.error(&format!("POST {path}/add"), wordless, 400);
+    assert_eq!(message, r#"the document of "d" has no words to embed"#);
+    let unsure = json!({"name": "unsure", "metadata": {"isolith:embed": "yes"}});
+    server.error(&format!("POST {DATABASE}/collections"), unsure, 400);
+
+    // Everything else is refused as Chroma does.
+    let other = server.collection(json!({"name": "vectors"}));
+    let body = json!({"ids": ["a"], "documents": ["x"]});
+    let (_, message) = server.error(&format!("POST {other}/add"), body, 422);
+    assert!(message.contains("missing field `embeddings`"), "{message}");
+    let body = json!({"query_embeddings": ["x"]});
+    let (_, message) = server.error(&format!("POST {other}/query"), body, 422);
+    assert!(message.contains("query_embeddings[0]: invalid type: string"), "{message}");
+    drop(server);
+    assert_eq!(
+        env.ids(&["collection", "query", "texts", "--text", "garden", "--limit", "1"]),
+        ["c"]
+    );
+}

@@ -29,7 +29,7 @@ fn counts_agree_with_their_nouns() {
         assert!(loaded.contains(&format!("the collection has {record}")), "{loaded}");
         let exported = env.run(&["export", "--out", "exported"]).stdout;
         assert!(exported.contains(&record), "{exported}");
-        let deleted = env.run(&["collection", "delete", "notes"]).stdout;
+        let deleted = env.run(&["collection", "delete", "notes", "--yes"]).stdout;
         assert_eq!(deleted, format!("deleted notes with {record}\n"));
     }
     let query = "CREATE (:A)-[:R]->(:B)";
@@ -69,7 +69,7 @@ fn json_has_the_documented_fields() {
     let listed = &env.json(&["collection", "list"])["collections"][0];
     assert_eq!(
         keys(listed),
-        ["dimension", "generation", "metric", "model", "name", "records", "tail"]
+        ["dimension", "generation", "metric", "model", "name", "records", "store", "tail"]
     );
     let count = env.json(&["collection", "count", "notes"]);
     assert_eq!(count, json!({ "collection": "notes", "count": 20 }));
@@ -91,7 +91,7 @@ fn json_has_the_documented_fields() {
     assert_eq!(renamed, json!({ "collection": "Notizen", "renamed_from": "notes" }));
     let deleted = env.json(&["collection", "delete", "Notizen", "--id", "r1", "--id", "not there"]);
     assert_eq!(deleted, json!({ "collection": "Notizen", "deleted": 1, "missing": 1 }));
-    let deleted = env.json(&["collection", "delete", "Notizen"]);
+    let deleted = env.json(&["collection", "delete", "Notizen", "--yes"]);
     assert_eq!(deleted, json!({ "collection": "Notizen", "deleted": 19 }));
     assert_eq!(env.json(&["collection", "list"]), json!({ "collections": [] }));
 }

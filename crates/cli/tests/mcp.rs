@@ -5,6 +5,7 @@ mod agent;
 mod project;
 mod test_env;
 
+use std::fs;
 use std::path::Path;
 
 use agent::Agent;
@@ -199,6 +200,144 @@ fn collections_are_filled_and_queried() {
     }
     let missing = json!({ "collection": "nothing", "text": "x" });
     assert_eq!(agent.refused("collection_query", missing)["code"], "not_found");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn collections_are_created_changed_and_deleted() {
+    let project = Project::empty();
+    let mut agent = agent_of(&project);
+    let create = json!({ "name": "notes", "model": "built-in", "metric": "l2" });
+    let made = agent.call("collection_create", create.clone());
+    assert_eq!(made, json!({ "collection": "notes", "created": true }));
+    assert_eq!(agent.call("collection_create", create)["created"], false);
+    let other = json!({ "name": "notes", "metric": "dot" });
+    assert_eq!(agent.refused("collection_create", other)["code"], "already_exists");
+    let records: Vec<_> = (0..15)
+        .map(|n| json!({ "id": format!("r{n}"), "document": format!("note {n}"), "metadata": { "n": n } }))
+        .collect();
+    agent.call("collection_add", json!({ "collection": "notes", "records": records }));
+
+    let mut get = |more: Value| {
+        let mut ask = json!({ "collection": "notes" });
+        ask.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        agent.call("collection_get", ask)["records"].as_array().unwrap().clone()
+    };
+    assert_eq!(get(json!({})).len(), 10);
+    assert_eq!(get(json!({ "offset": 12, "limit": 100 })).len(), 3);
+    let expected = json!({ "id": "r3", "document": "note 3", "metadata": { "n": 3 } });
+    assert_eq!(get(json!({ "ids": ["r3", "none"] })), [expected]);
+    assert_eq!(get(json!({ "where": { "n": { "$gte": 13 } } })).len(), 2);
+
+    let change = json!({ "collection": "notes", "update": true, "records": [
+        { "id": "r3", "metadata": { "n": null, "seen": true } },
+        { "id": "r4", "document": "coffee beans" },
+        { "id": "none", "metadata": { "x": 1 } },
+    ] });
+    let changed = agent.call("collection_add", change);
+    let expected = json!({
+        "collection": "notes", "inserted": 0, "updated": 2, "unchanged": 0, "missing": 1, "count": 15,
+    });
+    assert_eq!(changed, expected);
+    let ask = json!({ "collection": "notes", "text": "espresso", "limit": 1 });
+    assert_eq!(agent.call("collection_query", ask)["hits"][0]["id"], "r4");
+    let ask = json!({ "collection": "notes", "ids": ["r3"] });
+    let got = agent.call("collection_get", ask);
+    assert_eq!(got["records"][0]["metadata"], json!({ "seen": true }));
+    let vector = json!({
+        "collection": "notes", "update": true, "records": [{ "id": "r3", "vector": [1.0] }],
+    });
+    assert_eq!(agent.refused("collection_add", vector)["code"], "model_mismatch");
+
+    for (arguments, deleted, missing) in [
+        (json!({ "ids": ["r1", "none"] }), 1, 1),
+        (json!({ "where": { "n": { "$lt": 8 } } }), 6, 0),
+        (json!({ "all": true }), 8, 0),
+    ] {
+        let mut ask = json!({ "collection": "notes" });
+        ask.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let gone = agent.call("collection_delete", ask);
+        assert_eq!(gone, json!({ "deleted": deleted, "missing": missing }), "{arguments}");
+    }
+    assert_eq!(agent.call("collection_list", json!({})), json!({ "collections": [] }));
+    for arguments in [json!({}), json!({ "ids": ["a"], "all": true })] {
+        let mut ask = json!({ "collection": "notes" });
+        ask.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        assert_eq!(agent.refused("collection_delete", ask)["code"], "bad_input");
+    }
+    for hidden in ["@memory", "@code"] {
+        let ask = json!({ "collection": hidden, "all": true });
+        assert_eq!(agent.refused("collection_delete", ask)["code"], "not_found");
+    }
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_project_reads_the_users_collections() {
+    let project = Project::sample();
+    fs::create_dir(project.folder().join(".isolith")).unwrap();
+    let made = project.command(&["collection", "create", "first"]).status().unwrap();
+    assert!(made.success());
+    let mut agent = agent_of(&project);
+    let row = r#"{"id":"a","document":"how to roast coffee"}"#;
+    fs::write(project.env.path("rows.jsonl"), row).unwrap();
+    let rows = project.env.path("rows.jsonl");
+    let ingest = ["ingest", rows.to_str().unwrap(), "--collection", "mine", "--user"];
+    assert!(project.command(&ingest).status().unwrap().success());
+    let add = json!({ "collection": "theirs", "records": [{ "id": "b", "document": "tea" }] });
+    agent.call("collection_add", add);
+    let listed = agent.call("collection_list", json!({}));
+    let listed = listed["collections"].as_array().unwrap();
+    let stores: Vec<_> = listed.iter().map(|it| (&it["name"], &it["store"])).collect();
+    let [project_s, user_s] = [json!("project"), json!("user")];
+    let names = ["first", "theirs", "mine"].map(|name| json!(name));
+    let expected = names.iter().zip([&project_s, &project_s, &user_s]);
+    assert_eq!(stores, expected.collect::<Vec<_>>());
+    let ask = json!({ "collection": "mine", "text": "coffee" });
+    assert_eq!(agent.call("collection_query", ask)["hits"][0]["id"], "a");
+    let got = agent.call("collection_get", json!({ "collection": "mine" }));
+    assert_eq!(got["records"][0]["id"], "a");
+    let delete = json!({ "collection": "mine", "ids": ["a"] });
+    let refused = agent.refused("collection_delete", delete);
+    assert!(refused["message"].as_str().unwrap().contains("user's store"), "{refused}");
+    assert_eq!(agent.leave(), Some(0));
+}
+
+#[test]
+fn a_server_can_use_another_database() {
+    let project = Project::empty();
+    let mut agent = Agent::greeted(project.command(&["mcp", "--database", "team/articles"]));
+    let add = json!({ "collection": "notes", "records": [{ "id": "a", "document": "one" }] });
+    // Nothing creates a database but Chroma's clients.
+    let refused = agent.refused("collection_add", add.clone());
+    assert_eq!(
+        (&refused["code"], &refused["message"]),
+        (&json!("not_found"), &json!("there is no database team/articles"))
+    );
+    let store = project.env.path("home/.local/share/isolith/truth.sqlite");
+    let db =
+        isolith_pages::open(&store, rusqlite::OpenFlags::default(), isolith_pages::Checking::Every)
+            .unwrap();
+    db.execute_batch(
+        "INSERT INTO tenant (id, name, created_at) VALUES (5, 'team', 0);
+         INSERT INTO database (id, uuid, tenant, name, created_at)
+             VALUES (7, '11111111-2222-4333-8444-555555555555', 5, 'articles', 0);",
+    )
+    .unwrap();
+    drop(db);
+    assert_eq!(agent.call("collection_add", add)["count"], 1);
+    assert_eq!(agent.call("collection_list", json!({}))["collections"][0]["name"], "notes");
+    let ask = json!({ "collection": "notes", "text": "one" });
+    assert_eq!(agent.call("collection_query", ask)["hits"][0]["id"], "a");
+    let change = json!({
+        "collection": "notes", "update": true, "records": [{ "id": "a", "metadata": { "n": 1 } }],
+    });
+    assert_eq!(agent.call("collection_add", change)["updated"], 1);
+    let mut other = agent_of(&project);
+    assert_eq!(other.call("collection_list", json!({})), json!({ "collections": [] }));
+    assert_eq!(other.leave(), Some(0));
+    let delete = json!({ "collection": "notes", "all": true });
+    assert_eq!(agent.call("collection_delete", delete)["deleted"], 1);
     assert_eq!(agent.leave(), Some(0));
 }
 

@@ -112,7 +112,7 @@ fn a_read_only_store_can_be_read() {
     assert_eq!(env.count("a"), 200);
     for arguments in [
         &["collection", "create", "b"][..],
-        &["collection", "delete", "a"],
+        &["collection", "delete", "a", "--yes"],
         &["collection", "delete", "a", "--id", "r1"],
         &["collection", "rename", "a", "b"],
     ] {
@@ -237,7 +237,7 @@ fn a_newer_store_is_not_touched() {
     for arguments in [
         &["collection", "list"][..],
         &["collection", "create", "b"],
-        &["collection", "delete", "a"],
+        &["collection", "delete", "a", "--yes"],
         &QUERY,
     ] {
         let error = env.fails(arguments, 75, "store_newer");

@@ -27,7 +27,7 @@ use Offer::{By, Not};
 
 const INTERNAL: &str = "part of another operation, of no use alone";
 const UPKEEP: &str = "done by the program itself when it is due";
-const CHROMA: &str = "Chroma's API has databases; everything else uses the default one";
+const CHROMA: &str = "for Chroma's API, which creates databases; others only use them";
 const TERMINAL: &str = "left to people: it needs a decision or a file of theirs";
 
 /// Operations by name, with the command, the tool and the endpoint for each.
@@ -70,7 +70,7 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     (
         "get",
         By("collection get"),
-        Not("collection_query shows records"),
+        By("collection_get"),
         By("POST /v1/collections/{collection}/get"),
     ),
     (
@@ -117,13 +117,13 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     (
         "create_collection",
         By("collection create"),
-        By("collection_add"),
+        By("collection_create"),
         By("POST /v1/collections"),
     ),
     (
         "delete_collection",
         By("collection delete"),
-        Not(TERMINAL),
+        By("collection_delete"),
         By("DELETE /v1/collections/{collection}"),
     ),
     (
@@ -135,14 +135,14 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ("put", By("ingest"), By("collection_add"), By("PUT /v1/collections/{collection}/records")),
     (
         "update",
-        Not("ingest replaces records"),
-        Not("collection_add replaces records"),
+        By("collection update"),
+        By("collection_add"),
         By("PATCH /v1/collections/{collection}/records"),
     ),
     (
         "delete",
         By("collection delete"),
-        Not(TERMINAL),
+        By("collection_delete"),
         By("POST /v1/collections/{collection}/delete"),
     ),
     ("add_root", By("index"), By("index_project"), By("POST /v1/code/index")),

@@ -4,16 +4,22 @@ use std::sync::atomic::Ordering;
 
 use isolate::Bulk;
 use isolith_protocol::{
-    AddCollection, ChangeCollection, CollectionAdded, CollectionDeleted, CountCollections,
-    CreateDatabase, CreateTenant, DeleteDatabase, DeleteRecords, FindCollection, GetDatabase,
-    GetTenant, ListCollections, ListDatabases, NearRecord, QueryRecords, RecordsDeleted,
-    RecordsQueried, ResetDatabases, UpdateTenant, Which, WhichCollection,
+    AddCollection, ChangeCollection, CollectionAdded, CollectionDeleted, CollectionState,
+    CountCollections, CreateDatabase, CreateTenant, DeleteDatabase, DeleteRecords, FindCollection,
+    GetDatabase, GetTenant, ListCollections, ListDatabases, NearRecord, QueryRecords,
+    RecordsDeleted, RecordsQueried, ResetDatabases, UpdateTenant, Which, WhichCollection,
 };
-use isolith_types::{CollectionInfo, Database, DatabaseName, Failure, Filter, Tenant};
+use isolith_types::{
+    Code, Collection, CollectionInfo, CollectionSpec, Database, DatabaseName, Failure, Filter,
+    Hint, Tenant, by_uuid,
+};
 
 use crate::open::Engine;
 use crate::search::Answered;
 use crate::writes::Written;
+
+/// The settings of a collection that Chroma's clients did not create.
+pub const NO_SETTINGS: &str = "{}";
 
 impl Engine {
     /// Creates a tenant, without databases.
@@ -124,6 +130,105 @@ impl Engine {
         self.ask(FindCollection { which }).await
     }
 
+    /// Looks up a collection by its name in a database. Operations find it under the name in the
+    /// state, which is another one outside the default database.
+    ///
+    /// # Errors
+    /// `not_found` for the collection or the database; any error of a read.
+    pub async fn collection_in(
+        &self,
+        database: &DatabaseName,
+        name: &str,
+    ) -> Result<CollectionState, Failure> {
+        if database.is_default() {
+            return self.collection(name).await;
+        }
+        let which = WhichCollection::Named(database.clone(), name.to_owned());
+        match self.find_collection(which).await? {
+            Some(found) => self.collection(&by_uuid(&found.uuid)).await,
+            None => {
+                self.require_database(database).await?;
+                let message = format!("there is no collection {name:?} in the database {database}");
+                Err(Failure::new(Code::NotFound, message).with_hint(Hint::ListCollections))
+            }
+        }
+    }
+
+    /// The collections of a database, by name, under their names in it.
+    ///
+    /// # Errors
+    /// `not_found` for the database; any error of a read.
+    pub async fn collections_of(
+        &self,
+        database: &DatabaseName,
+    ) -> Result<Vec<Collection>, Failure> {
+        if database.is_default() {
+            return self.collections().await;
+        }
+        self.require_database(database).await?;
+        let found = self.collections_in(database.clone(), 0, u64::MAX).await?;
+        let mut collections = Vec::with_capacity(found.len());
+        for CollectionInfo { uuid, name, .. } in found {
+            match self.collection(&by_uuid(&uuid)).await {
+                Ok(state) => collections.push(Collection { name, ..state.summary() }),
+                // It was deleted meanwhile.
+                Err(failure) if failure.code == Code::NotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        collections.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(collections)
+    }
+
+    async fn require_database(&self, database: &DatabaseName) -> Result<(), Failure> {
+        match self.database(database.clone()).await? {
+            Some(_) => Ok(()),
+            None => Err(no_database(database)),
+        }
+    }
+
+    /// Creates a collection, and tells whether it is new. With `get_or_create`, an existing one is
+    /// accepted if its metric, dimension and model agree; what is stored with it stays.
+    ///
+    /// # Errors
+    /// `not_found` for the database, `already_exists`, `model_mismatch`; any error of a write.
+    pub async fn ensure_collection(&self, new: AddCollection) -> Result<bool, Failure> {
+        let AddCollection { database, spec, get_or_create, .. } = &new;
+        if database.is_default() && new.metadata.is_none() && new.settings == NO_SETTINGS {
+            let written = self.create_collection(spec.clone(), *get_or_create).await?;
+            return Ok(written.done.reply.created);
+        }
+        let (database, spec) = (database.clone(), spec.clone());
+        let CollectionAdded { created, collection } =
+            self.add_collection(new).await.map_err(|failure| match failure.code {
+                Code::NotFound => no_database(&database),
+                _ => failure,
+            })?;
+        if !created {
+            check_same(&spec, &collection)?;
+        }
+        Ok(created)
+    }
+
+    /// Renames a collection within its database.
+    ///
+    /// # Errors
+    /// `not_found`, `already_exists`; any error of a write.
+    pub async fn rename_in(
+        &self,
+        database: &DatabaseName,
+        name: &str,
+        new_name: &str,
+    ) -> Result<(), Failure> {
+        if database.is_default() {
+            return self.rename_collection(name, new_name).await.map(drop);
+        }
+        let collection = self.collection_in(database, name).await?.name;
+        let name = Some(new_name.to_owned());
+        let change = ChangeCollection { collection, name, metadata: None, settings: None };
+        self.change_collection(change).await
+    }
+
     /// Lists the collections of a database in the order of their creation.
     ///
     /// # Errors
@@ -194,5 +299,35 @@ impl Engine {
     pub(crate) fn purge_soon(&self) {
         self.inner.purge_due.store(true, Ordering::Relaxed);
         self.inner.due_changed.notify_one();
+    }
+}
+
+fn no_database(database: &DatabaseName) -> Failure {
+    Failure::new(Code::NotFound, format!("there is no database {database}"))
+        .with_hint("Chroma's clients create databases: AdminClient.create_database")
+}
+
+/// Checks an existing collection as [`Engine::create_collection`] does.
+fn check_same(spec: &CollectionSpec, found: &CollectionInfo) -> Result<(), Failure> {
+    let name = &spec.name;
+    let differs = |difference: String| {
+        let message = format!("collection {name:?} exists with {difference}");
+        Err(Failure::new(Code::AlreadyExists, message))
+    };
+    if found.metric != spec.metric {
+        return differs(format!("metric {}, not {}", found.metric, spec.metric));
+    }
+    match (found.dimension, spec.dimension) {
+        (Some(there), Some(asked)) if there != asked => {
+            return differs(format!("dimension {there}, not {asked}"));
+        }
+        _ => {}
+    }
+    match (&found.model, &spec.model) {
+        (Some(there), Some(asked)) if there != asked => {
+            let message = format!("collection {name:?} has vectors of {there}, not of {asked}");
+            Err(Failure::new(Code::ModelMismatch, message))
+        }
+        _ => Ok(()),
     }
 }

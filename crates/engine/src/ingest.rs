@@ -7,19 +7,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolate::{CallError, CallOptions, Pool, PoolSettings, Progress, Role, Supervised};
+use isolith_embed::model_name;
 use isolith_protocol::{
-    CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords, RecordsPut,
+    AddCollection, CollectionState, GetLoadProgress, LoadProgress, LoadStep, PutMode, PutRecords,
+    RecordsPut,
 };
 use isolith_roles::{
     BatchStart, Intake, IntakeSettings, Layout, Operation, ReadRecords, RecordBatch,
-    ValidateRecords,
+    ValidateRecords, VectorsFrom,
 };
-use isolith_types::{Code, CollectionSpec, Failure, Hint, Metric};
+use isolith_types::{Code, CollectionSpec, DatabaseName, Failure, Hint, Metadata, Metric};
 use tokio::sync::Notify;
 
+use crate::databases::NO_SETTINGS;
 use crate::failure::of_call;
 use crate::open::{Engine, pool_settings};
 use crate::opened::OpenFile;
+use crate::search::is_built_in;
 use crate::status::WatchedPool;
 use crate::writes::Written;
 pub(crate) use receipt::LISTED;
@@ -32,20 +36,34 @@ pub struct IngestOptions {
     pub file: PathBuf,
     /// The file, if the caller has opened it to check access. Otherwise `file` is opened.
     pub opened: Option<OpenFile>,
+    /// The collection's database, which must exist.
+    pub database: DatabaseName,
     /// The collection; created if it does not exist.
     pub collection: String,
     /// The dimension of the vectors; by default that of the first one.
     pub dimension: Option<u32>,
     /// The metric of a new collection; by default cosine.
     pub metric: Option<Metric>,
-    /// The model that produced the vectors, if known.
+    /// The model that produced the vectors, if known. If it is the built-in one, rows may have
+    /// vectors or documents to embed.
     pub model: Option<String>,
+    /// What to store with a new collection.
+    pub attached: Attached,
     /// What to do with existing ids.
     pub mode: PutMode,
     /// What to do with invalid rows.
     pub on_error: OnError,
     /// Give up after this long without progress.
     pub patience: Duration,
+}
+
+/// What clients store with a collection, in addition to its properties.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attached {
+    /// Its metadata.
+    pub metadata: Option<Metadata>,
+    /// Its settings, a JSON object.
+    pub settings: Option<String>,
 }
 
 /// What to do when a row is invalid.
@@ -194,20 +212,18 @@ impl<'a> Load<'a> {
 
     async fn load(&self, receipt: &mut Receipt) -> Result<(), Failure> {
         self.engine.load_quarantine().await;
-        let known = match self.engine.collection(&self.options.collection).await {
-            Ok(state) => Some(state),
-            Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => None,
-            Err(failure) => return Err(failure),
-        };
+        let known = self.collection().await?;
         if let Some(state) = &known {
             receipt.count_before = state.records;
             receipt.count_after = state.records;
             self.check_collection(state)?;
         }
+        let vectors = self.vectors_from(known.as_ref());
         let pass = ValidateRecords {
             input: self.file.identity(),
             dimension: known.as_ref().and_then(|it| it.dimension).or(self.options.dimension),
             metric: known.as_ref().map_or(self.options.metric.unwrap_or_default(), |it| it.metric),
+            vectors,
             skip_bad_rows: self.options.on_error == OnError::Skip,
         };
         let layout = self.validate(pass, receipt).await?;
@@ -215,12 +231,31 @@ impl<'a> Load<'a> {
         if known.is_none() {
             self.create_collection(&layout).await?;
         }
-        let state = self.engine.collection(&self.options.collection).await?;
+        let state = match known {
+            Some(state) => state,
+            None => self.collection().await?.ok_or_else(|| self.gone())?,
+        };
+        self.check_model(&layout, &state)?;
         receipt.count_before = state.records;
         receipt.count_after = state.records;
         let source = self.source(&layout, state.id);
         let done = self.progress(&source).await?;
-        self.write(&layout, source, done, receipt).await
+        self.write(&layout, &state.name, source, done, receipt).await
+    }
+
+    /// The collection, if it exists.
+    async fn collection(&self) -> Result<Option<CollectionState>, Failure> {
+        let IngestOptions { database, collection, .. } = self.options;
+        match self.engine.collection_in(database, collection).await {
+            Ok(state) => Ok(Some(state)),
+            Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn gone(&self) -> Failure {
+        let message = format!("collection {:?} was deleted meanwhile", self.options.collection);
+        Failure::new(Code::NotFound, message)
     }
 
     async fn validate(
@@ -256,7 +291,7 @@ impl<'a> Load<'a> {
 
     /// Checks that an existing collection has the requested metric and dimension.
     fn check_collection(&self, state: &CollectionState) -> Result<(), Failure> {
-        let name = &state.name;
+        let name = &self.options.collection;
         if let Some(metric) = self.options.metric.filter(|metric| *metric != state.metric) {
             let message = format!("collection {name:?} measures by {}, not {metric}", state.metric);
             return Err(Failure::new(Code::AlreadyExists, message).with_hint(Hint::LeaveOutMetric));
@@ -272,22 +307,66 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// Whether rows may or must have vectors.
+    fn vectors_from(&self, known: Option<&CollectionState>) -> VectorsFrom {
+        let given = self.options.model.as_deref();
+        match known {
+            Some(state) if !is_built_in(state.model.as_deref()) => VectorsFrom::Rows,
+            Some(_) if given.is_none() => VectorsFrom::Documents,
+            // The caller says that vectors, if there are any, come from the built-in model.
+            Some(_) => VectorsFrom::AsFirstRow,
+            None if is_built_in(given) => VectorsFrom::AsFirstRow,
+            None if given.is_some() || self.options.dimension.is_some() => VectorsFrom::Rows,
+            None => VectorsFrom::AsFirstRow,
+        }
+    }
+
+    /// Another process may have created the collection since the file was checked.
+    fn check_model(&self, layout: &Layout, state: &CollectionState) -> Result<(), Failure> {
+        let allowed = match self.vectors_from(Some(state)) {
+            VectorsFrom::Rows => !layout.embedded,
+            VectorsFrom::Documents => layout.embedded || layout.rows == 0,
+            VectorsFrom::AsFirstRow => true,
+        };
+        match allowed {
+            true => Ok(()),
+            false => {
+                let name = &self.options.collection;
+                let message = format!("collection {name:?} was created meanwhile");
+                Err(Failure::new(Code::ModelMismatch, message).with_hint("try again"))
+            }
+        }
+    }
+
     async fn create_collection(&self, layout: &Layout) -> Result<(), Failure> {
+        let model = match layout.embedded {
+            true => Some(model_name().to_owned()),
+            false => self.options.model.clone(),
+        };
         let spec = CollectionSpec {
             name: self.options.collection.clone(),
             dimension: layout.dimension.or(self.options.dimension),
             metric: self.options.metric.unwrap_or_default(),
-            model: self.options.model.clone(),
+            model,
         };
+        let Attached { metadata, settings } = self.options.attached.clone();
         // Another process may create it at the same time.
-        self.engine.create_collection(spec, true).await.map(drop)
+        let new = AddCollection {
+            database: self.options.database.clone(),
+            spec,
+            metadata,
+            settings: settings.unwrap_or_else(|| NO_SETTINGS.to_owned()),
+            get_or_create: true,
+        };
+        self.engine.ensure_collection(new).await.map(drop)
     }
 
     /// Identifies this load.
     fn source(&self, layout: &Layout, collection: u64) -> String {
         let hash: String = layout.hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let IngestOptions { mode, on_error, .. } = self.options;
-        format!("{hash}:{collection}:{mode:?}:{on_error:?}")
+        let embedded = if layout.embedded { ":embedded" } else { "" };
+        format!("{hash}:{collection}:{mode:?}:{on_error:?}{embedded}")
     }
 
     async fn progress(&self, source: &str) -> Result<LoadProgress, Failure> {
@@ -299,6 +378,7 @@ impl<'a> Load<'a> {
     async fn write(
         &self,
         layout: &Layout,
+        collection: &str,
         source: String,
         done: LoadProgress,
         receipt: &mut Receipt,
@@ -318,7 +398,7 @@ impl<'a> Load<'a> {
                 finished: row + covered >= layout.rows,
             };
             let put = PutRecords {
-                collection: self.options.collection.clone(),
+                collection: collection.to_owned(),
                 records: batch.records,
                 mode: self.options.mode,
                 load: Some(load),
@@ -343,7 +423,7 @@ impl<'a> Load<'a> {
             tokio::time::sleep(LET_OTHERS_IN).await;
             ahead = next?;
         }
-        self.engine.fold_later(&self.options.collection);
+        self.engine.fold_later(collection);
         Ok(())
     }
 

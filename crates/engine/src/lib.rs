@@ -36,6 +36,7 @@ mod writes;
 pub use adopt::{ForeignStore, adopt, examine_foreign, move_aside};
 pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
+pub use databases::NO_SETTINGS;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use facts::MOST_FACTS;
 pub use failure::of_call;
@@ -49,7 +50,8 @@ pub use index::{
     IndexWatcher, Root, Seconds, indexed_languages,
 };
 pub use ingest::{
-    IngestListener, IngestOptions, IngestProgress, IngestStage, OnError, Receipt, Rejected,
+    Attached, IngestListener, IngestOptions, IngestProgress, IngestStage, OnError, Receipt,
+    Rejected,
 };
 pub use isolith_embed::model_name as built_in_model;
 pub use isolith_folder::git::repository_top;
@@ -73,7 +75,7 @@ pub use memory::{
 pub use open::{Engine, EngineOptions, Life};
 pub use opened::OpenFile;
 pub use recall::{MemoryHits, MemorySearch};
-pub use search::{Hits, Like};
+pub use search::{Hits, Like, is_built_in, named_model};
 pub use secret::Secret;
 pub use status::{
     ActivityCounts, BreakerStatus, CollectionStatus, DamageSeen, DiskSpace, FrontSnapshot,
@@ -81,7 +83,7 @@ pub use status::{
     SearchCounts, StatusReport, StatusSocket, StoreFigures, WatchedPool, WorkerStatus,
     is_job_failure,
 };
-pub use transfer::exported_collection;
+pub use transfer::{Exported, exported_collection};
 pub use trust::StorePlace;
 pub use watch::{WatchEvent, WatchListener};
 pub use within::{Within, real_path};

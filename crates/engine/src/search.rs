@@ -1,12 +1,12 @@
 use std::time::Instant;
 
 use isolate::{Answer, Bulk, CallOptions};
-use isolith_embed::{MODEL_ID, model_name};
+use isolith_embed::{DIMENSION, MODEL_ID, model_name};
 use isolith_folder::Folder;
 use isolith_protocol::{
-    Damage, EmbedText, FindHybrid, FindKeywords, FindNearest, QuarantineGraphSegment,
+    Damage, EmbedTexts, FindHybrid, FindKeywords, FindNearest, QuarantineGraphSegment,
     QuarantineSegments, ReadJob, ReadOperation, ReadReply, RecordsFound, Searched,
-    SegmentDamageKind, SegmentsOf,
+    SegmentDamageKind, SegmentsOf, TextsEmbedded,
 };
 use isolith_store::names::is_segment;
 use isolith_types::{Code, Failure, Filter, Hint, Hit};
@@ -30,6 +30,30 @@ pub enum Like {
     Vector(Vec<f32>),
     /// A text, to be embedded.
     Text(String),
+}
+
+/// Whether vectors of this model are made by the built-in one.
+pub fn is_built_in(model: Option<&str>) -> bool {
+    model.is_some_and(|model| model == model_name() || model == MODEL_ID)
+}
+
+/// The full name of a model that the user named, perhaps as `built-in`.
+pub fn named_model(name: String) -> String {
+    if name == "built-in" { model_name().to_owned() } else { name }
+}
+
+/// Limits of one job that embeds.
+const EMBEDDED_TEXTS: usize = 1_000;
+const EMBEDDED_BYTES: usize = 4 << 20;
+
+/// How many of the texts one job should embed.
+fn fitting(texts: &[&str]) -> usize {
+    let mut bytes = 0;
+    let fit = texts.iter().take(EMBEDDED_TEXTS).take_while(|text| {
+        bytes += text.len();
+        bytes <= EMBEDDED_BYTES
+    });
+    fit.count().max(1)
 }
 
 /// A reply, and whether a worker died before it succeeded.
@@ -99,7 +123,7 @@ impl Engine {
     /// Embeds a text for a search. Fails if the collection's vectors are of another model.
     async fn embedded_for(&self, collection: &str, text: &str) -> Result<Bulk, Failure> {
         let model = self.collection(collection).await?.model;
-        if !model.as_deref().is_some_and(|model| model == model_name() || model == MODEL_ID) {
+        if !is_built_in(model.as_deref()) {
             let model = model.unwrap_or_else(|| "an unknown model".to_owned());
             let message =
                 format!("{collection} has vectors of {model}, which cannot embed texts here");
@@ -110,18 +134,33 @@ impl Engine {
         self.vector_of(text).await
     }
 
-    /// Embeds a text with the built-in model.
+    /// Embeds texts with the built-in model; `None` for those without words.
     ///
     /// # Errors
-    /// `bad_input` if it has no words; any error of a read.
-    pub async fn embed(&self, text: &str) -> Result<Vec<f32>, Failure> {
-        let vector = self.vector_of(text).await?;
+    /// Any error of a read.
+    pub async fn embed(&self, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, Failure> {
         let value = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default());
-        Ok(vector.chunks_exact(4).map(value).collect())
+        let mut found = Vec::with_capacity(texts.len());
+        let mut rest = texts;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(fitting(rest));
+            rest = later;
+            let texts = now.iter().map(|text| (*text).to_owned()).collect();
+            let TextsEmbedded { vectors, without } = self.ask(EmbedTexts { texts }).await?;
+            let mut vectors = vectors.chunks_exact(DIMENSION * 4);
+            for at in 0..now.len() as u32 {
+                found.push(match without.contains(&at) {
+                    true => None,
+                    false => vectors.next().map(|one| one.chunks_exact(4).map(value).collect()),
+                });
+            }
+        }
+        Ok(found)
     }
 
     async fn vector_of(&self, text: &str) -> Result<Bulk, Failure> {
-        let vector = self.ask(EmbedText { text: text.to_owned() }).await?;
+        let texts = vec![text.to_owned()];
+        let vector = self.ask(EmbedTexts { texts }).await?.vectors;
         match vector.is_empty() {
             true => Err(Failure::new(Code::BadInput, "the text has no words to embed")),
             false => Ok(vector),

@@ -4,18 +4,34 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-use isolith_protocol::{CollectionState, Page, Selection};
-use isolith_types::{Code, CollectionSpec, Failure, Hint, Metadata};
+use isolith_protocol::{CollectionState, Page, Selection, WhichCollection};
+use isolith_types::{Code, CollectionSpec, DatabaseName, Failure, Hint, Metadata};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use crate::ingest::Attached;
 use crate::open::Engine;
 
 /// The first line of an export.
 #[derive(Serialize, Deserialize)]
 struct ExportHeader {
-    /// The version of the export format.
+    /// The version of the export format: 2 if something is attached to the collection, which
+    /// older versions would lose.
     isolith_export: u32,
     collection: CollectionSpec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settings: Option<Map<String, Value>>,
+}
+
+/// What a file exported from a collection says about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exported {
+    /// Its properties.
+    pub spec: CollectionSpec,
+    /// What else was stored with it.
+    pub attached: Attached,
 }
 
 /// One record's line.
@@ -27,10 +43,11 @@ struct Line<'a> {
     vector: &'a [f32],
 }
 
-const VERSION: u32 = 1;
+/// The newest version of the format.
+const VERSION: u32 = 2;
 
 /// Maximum length of a header; anything longer is a record.
-const MAX_HEADER_BYTES: u64 = 64 << 10;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// Maximum number of vector components in one page: 8 MB.
 const PAGE_NUMBERS: u32 = 2 << 20;
@@ -43,17 +60,19 @@ impl Engine {
     /// `not_found`; any error of a read, or of writing to the sink.
     pub async fn export(
         &self,
+        database: &DatabaseName,
         name: &str,
         sink: &mut (dyn Write + Send),
         progress: &(dyn Fn(u64, u64) + Sync),
     ) -> Result<u64, Failure> {
-        let state = self.collection(name).await?;
+        let state = self.collection_in(database, name).await?;
         let limit = (PAGE_NUMBERS / state.dimension.unwrap_or(1).max(1)).clamp(1, 1_000);
-        write_line(sink, &header(&state))?;
+        let header = self.header(database, name, &state).await?;
+        write_line(sink, &header)?;
         let (mut after_row, mut written) = (0, 0);
         loop {
             let page = Page { after_row, offset: 0, limit: u64::from(limit) };
-            let records = self.get(name, Selection::All, page, true).await?;
+            let records = self.get(&state.name, Selection::All, page, true).await?;
             let Some(last) = records.last() else { break };
             after_row = last.row;
             for stored in &records {
@@ -74,13 +93,44 @@ impl Engine {
         sink.flush().map_err(unwritable)?;
         Ok(written)
     }
+
+    async fn header(
+        &self,
+        database: &DatabaseName,
+        name: &str,
+        state: &CollectionState,
+    ) -> Result<ExportHeader, Failure> {
+        let which = WhichCollection::Named(database.clone(), name.to_owned());
+        // The code index and memory have nothing attached.
+        let info = self.find_collection(which).await?;
+        let (metadata, settings) = info.map(|it| (it.metadata, it.settings)).unwrap_or_default();
+        let settings = serde_json::from_str(&settings).ok();
+        let settings = settings.filter(|settings: &Map<String, Value>| !settings.is_empty());
+        let metadata = metadata.as_ref().map(Metadata::to_json);
+        let spec = CollectionSpec {
+            name: name.to_owned(),
+            dimension: state.dimension,
+            metric: state.metric,
+            model: state.model.clone(),
+        };
+        let isolith_export = if metadata.is_some() || settings.is_some() { VERSION } else { 1 };
+        let header = ExportHeader { isolith_export, collection: spec, metadata, settings };
+        let length = serde_json::to_vec(&header).map_or(0, |line| line.len() as u64);
+        match length < MAX_HEADER_BYTES {
+            true => Ok(header),
+            false => Err(Failure::new(
+                Code::TooLarge,
+                format!("the metadata of {name:?} is longer than 1 MiB and cannot be exported"),
+            )),
+        }
+    }
 }
 
-/// Reads the collection's specification from an exported file.
+/// Reads what an exported file says about the collection.
 ///
 /// # Errors
 /// `bad_input` if the file is not an export, `not_found` if there is none.
-pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
+pub fn exported_collection(file: &Path) -> Result<Exported, Failure> {
     let bad = |code, reason: &str| {
         Failure::new(code, format!("{}: {reason}", file.display())).with_hint(Hint::IngestFile)
     };
@@ -91,24 +141,18 @@ pub fn exported_collection(file: &Path) -> Result<CollectionSpec, Failure> {
     let mut line = Vec::new();
     let read = BufReader::new(open.take(MAX_HEADER_BYTES)).read_until(b'\n', &mut line);
     read.map_err(|error| bad(Code::BadInput, &error.to_string()))?;
-    let header: ExportHeader = serde_json::from_slice(&line)
-        .map_err(|_| bad(Code::BadInput, "its first line is not the header of an export"))?;
+    let not_header = "its first line is not the header of an export";
+    let header: ExportHeader =
+        serde_json::from_slice(&line).map_err(|_| bad(Code::BadInput, not_header))?;
     if header.isolith_export > VERSION {
         return Err(bad(Code::BadInput, "it was exported by a newer version"));
     }
-    Ok(header.collection)
-}
-
-fn header(state: &CollectionState) -> ExportHeader {
-    ExportHeader {
-        isolith_export: VERSION,
-        collection: CollectionSpec {
-            name: state.name.clone(),
-            dimension: state.dimension,
-            metric: state.metric,
-            model: state.model.clone(),
-        },
-    }
+    let ExportHeader { collection: spec, metadata, settings, .. } = header;
+    let metadata = metadata.map(Metadata::from_json).transpose().map_err(|error| {
+        bad(Code::BadInput, &format!("the metadata of the collection: {error}"))
+    })?;
+    let settings = settings.map(|settings| Value::Object(settings).to_string());
+    Ok(Exported { spec, attached: Attached { metadata, settings } })
 }
 
 fn write_line(sink: &mut (dyn Write + Send), line: &impl Serialize) -> Result<(), Failure> {

@@ -20,7 +20,7 @@ pub use builder::{BuildJob, BuildOutcome, FoldJob, GraphJob, StoreBuilder};
 pub use cypher::CypherCheck;
 pub use intake::{
     BatchStart, Intake, IntakeJob, IntakeReply, IntakeSettings, ReadHistory, ReadRecords,
-    ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords,
+    ReadTranscript, RecordBatch, TranscriptBatch, ValidateRecords, VectorsFrom,
 };
 pub use isolith_fault::environment;
 pub use isolith_intake::records::Layout;

@@ -28,6 +28,7 @@ mod text;
 mod tool;
 mod tools;
 mod untrusted;
+mod vector;
 mod watchers;
 
 pub use alerts::{AlertCommand, AlertLimits, AlertOptions, Webhook};

@@ -19,20 +19,25 @@ pub(crate) fn of_arguments<T: JsonSchema>() -> JsonObject {
                 object.insert("type".to_owned(), one);
             }
         }
+        if let Some(Value::Array(names)) = object.get_mut("enum") {
+            names.retain(|name| !name.is_null());
+            // The names show it.
+            object.remove("type");
+        }
     });
     schema
 }
 
 /// The schema of a tool's result. No field is required: errors have none of them, and some clients
-/// validate errors too. Values without a type are strings, or objects if they have properties; arrays
-/// without items have strings.
+/// validate errors too. Values without a type are strings, numbers or booleans, which the values show,
+/// or objects if they have properties, or arrays if they have items; arrays without items have strings.
 pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
     let mut schema = generate::<T>(Contract::Serialize);
     trim(&mut schema);
     for_each_schema(&mut schema, &mut |object| {
         object.remove("required");
         object.remove("description");
-        if object.get("type").is_some_and(is_string) {
+        if object.get("type").is_some_and(is_plain) {
             object.remove("type");
         }
         if let Some(Value::Object(items)) = object.get_mut("items") {
@@ -42,6 +47,9 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
                 object.remove("items");
             }
         }
+        if object.contains_key("items") {
+            object.remove("type");
+        }
     });
     schema
 }
@@ -49,6 +57,16 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
 /// Whether a type is a string or an optional string.
 fn is_string(of: &Value) -> bool {
     *of == "string" || *of == json!(["string", "null"])
+}
+
+/// Whether a type is a string, a number or a boolean, or one of them and null.
+fn is_plain(of: &Value) -> bool {
+    let plain =
+        |name: &Value| name.as_str().is_some_and(|name| !["array", "object"].contains(&name));
+    match of {
+        Value::Array(types) => types.iter().all(plain),
+        name => plain(name),
+    }
 }
 
 fn generate<T: JsonSchema>(contract: Contract) -> JsonObject {
@@ -146,8 +164,8 @@ mod tests {
             "type": "object",
             "properties": {
                 "query": {},
-                "limit": { "type": ["integer", "null"] },
-                "tags": { "type": "array", "items": inner },
+                "limit": {},
+                "tags": { "items": inner },
             },
         });
         assert_eq!(Value::Object(of_result::<Example>()), expected);

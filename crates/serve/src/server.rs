@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use isolith_config::Layers;
 use isolith_engine::{Engine, Surroundings};
-use isolith_types::Failure;
+use isolith_types::{DatabaseName, Failure};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,8 @@ pub struct ServerOptions {
     pub deadline: Duration,
     /// The user's settings, for indexing.
     pub settings: Layers,
+    /// The database of collections, apart from Chroma's API, whose clients name theirs.
+    pub database: DatabaseName,
     /// Default numbers of results, from the settings.
     pub defaults: DefaultLimits,
 }

@@ -10,7 +10,7 @@ use isolith_engine::{
     Engine, EngineOptions, Life, QueryCheck, StorePlace, StoreScope, Surroundings, Within,
     find_store, project_store, repository_top, store_above,
 };
-use isolith_types::{Code, Failure, Hint};
+use isolith_types::{Code, DatabaseName, Failure, Hint};
 
 use crate::confine::Confinement;
 use crate::server::ServerOptions;
@@ -53,6 +53,7 @@ pub(crate) struct Stores {
     private: Vec<PathBuf>,
     deadline: Duration,
     settings: Layers,
+    database: DatabaseName,
     project: Arc<Store>,
     user: Arc<Store>,
 }
@@ -94,14 +95,14 @@ impl Drop for ClosedStore {
 
 impl Stores {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions { surroundings, allowed, deadline, settings, .. } = options;
+        let ServerOptions { surroundings, allowed, deadline, settings, database, .. } = options;
         let project = Arc::<Store>::default();
         let user = match surroundings.given.is_some() {
             true => Arc::clone(&project),
             false => Arc::default(),
         };
         let private = private_folders(&surroundings);
-        Self { surroundings, allowed, private, deadline, settings, project, user }
+        Self { surroundings, allowed, private, deadline, settings, database, project, user }
     }
 
     /// The store of code.
@@ -140,6 +141,22 @@ impl Stores {
             Some(engine) => Ok(Some(engine)),
             None => self.open_existing(StoreOwner::User),
         }
+    }
+
+    /// The stores with collections that exist, each opened when it is asked for; the one that new
+    /// collections go to comes first.
+    pub(crate) fn with_collections(
+        &self,
+    ) -> impl Iterator<Item = Result<(StoreOwner, Engine), Failure>> {
+        self.owners().iter().filter_map(|owner| {
+            let engine = self.open_existing(*owner).transpose()?;
+            Some(engine.map(|engine| (*owner, engine)))
+        })
+    }
+
+    /// The database of collections.
+    pub(crate) fn database(&self) -> &DatabaseName {
+        &self.database
     }
 
     /// The store of collections, created if needed: the project's, else the user's.
@@ -421,6 +438,7 @@ mod tests {
                 allowed,
                 deadline: Duration::from_secs(1),
                 settings: Layers::default(),
+                database: DatabaseName::default(),
                 defaults: DefaultLimits::default(),
             })
         };

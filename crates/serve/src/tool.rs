@@ -34,14 +34,14 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
+    /// What differs from the defaults of the protocol: destructive, and not idempotent.
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new().read_only(self == Self::Read).open_world(false);
         match self {
-            Self::Read => hints,
-            Self::Add => hints.destructive(false).idempotent(false),
+            Self::Read | Self::Any => hints,
+            Self::Add => hints.destructive(false),
             Self::AddOnce => hints.destructive(false).idempotent(true),
-            Self::Change => hints.destructive(true).idempotent(true),
-            Self::Any => hints.destructive(true).idempotent(false),
+            Self::Change => hints.idempotent(true),
         }
     }
 }
@@ -225,9 +225,9 @@ mod tests {
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(hints(Effect::Read), (yes, None, None, no));
-        assert_eq!(hints(Effect::Add), (no, no, no, no));
+        assert_eq!(hints(Effect::Add), (no, no, None, no));
         assert_eq!(hints(Effect::AddOnce), (no, no, yes, no));
-        assert_eq!(hints(Effect::Change), (no, yes, yes, no));
-        assert_eq!(hints(Effect::Any), (no, yes, no, no));
+        assert_eq!(hints(Effect::Change), (no, None, yes, no));
+        assert_eq!(hints(Effect::Any), (no, None, None, no));
     }
 }

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Metadata, Metric};
@@ -29,6 +31,29 @@ pub struct DatabaseName {
 impl Default for DatabaseName {
     fn default() -> Self {
         Self { tenant: DEFAULT_TENANT.to_owned(), database: DEFAULT_DATABASE.to_owned() }
+    }
+}
+
+impl DatabaseName {
+    /// Reads `[TENANT/]NAME`; `None` if a part is empty.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (tenant, database) = text.split_once('/').unwrap_or((DEFAULT_TENANT, text));
+        let is_complete = !tenant.is_empty() && !database.is_empty();
+        is_complete.then(|| Self { tenant: tenant.to_owned(), database: database.to_owned() })
+    }
+
+    /// Whether it is the database of collections for which none was named.
+    pub fn is_default(&self) -> bool {
+        self.tenant == DEFAULT_TENANT && self.database == DEFAULT_DATABASE
+    }
+}
+
+impl fmt::Display for DatabaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.tenant == DEFAULT_TENANT {
+            true => f.write_str(&self.database),
+            false => write!(f, "{}/{}", self.tenant, self.database),
+        }
     }
 }
 
@@ -83,4 +108,20 @@ pub enum KeyType {
 /// whichever database it is in. No collection has such a name.
 pub fn by_uuid(uuid: &str) -> String {
     format!("@{uuid}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_databases_are_read_as_they_are_shown() {
+        for text in ["default_database", "other", "team/other", "team/a/b"] {
+            assert_eq!(DatabaseName::parse(text).unwrap().to_string(), text);
+        }
+        assert!(DatabaseName::parse("default_tenant/default_database").unwrap().is_default());
+        for text in ["", "/", "team/", "/other"] {
+            assert_eq!(DatabaseName::parse(text), None, "{text:?}");
+        }
+    }
 }

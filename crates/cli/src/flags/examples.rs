@@ -227,17 +227,29 @@ Examples:
 Exit codes: 3 for invalid input, 4 if there is no such collection or no store.";
 
 pub(super) const COLLECTION_LIST: &str = "\
-Example:
-  isolith collection list";
+Examples:
+  isolith collection list
+  isolith collection list --user
+  isolith collection list --database team/articles";
 
 pub(super) const COLLECTION_CREATE: &str = "\
-Example:
-  isolith collection create docs --dimension 384 --metric cosine";
+Examples:
+  isolith collection create docs --dimension 384 --metric cosine
+  isolith collection create notes --model built-in";
 
 pub(super) const COLLECTION_DELETE: &str = "\
 Examples:
   isolith collection delete docs
-  isolith collection delete docs --where '{\"year\": {\"$lt\": 2020}}'";
+  isolith collection delete docs --where '{\"year\": {\"$lt\": 2020}}'
+
+Exit codes: 2 if it cannot ask and --yes is missing, 4 if there is no such collection.";
+
+pub(super) const COLLECTION_UPDATE: &str = "\
+Examples:
+  isolith collection update docs --id intro --metadata '{\"year\": 2026, \"draft\": null}'
+  isolith collection update docs --id intro --document \"How to begin\"
+
+Exit codes: 4 if there is no such collection, or no record with any of the ids.";
 
 pub(super) const COLLECTION_RENAME: &str = "\
 Example:

@@ -5,20 +5,23 @@ use std::time::Duration;
 
 use isolith_config::{Key, PROJECT_FILE, ProjectFile};
 use isolith_engine::{
-    DoctorOptions, Like, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings,
-    find_store, store_above,
+    Attached, DoctorOptions, Like, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings,
+    find_store, named_model, store_above,
 };
-use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metric};
+use isolith_types::{Code, CollectionSpec, Failure, Filter, FilterError, Metadata, Metric};
 
 use super::Command;
 use super::settings::{Context, user_file, working_folder};
 use super::typed::{
-    Typed, TypedCollection, TypedCommand, TypedCommon, TypedConfig, TypedDoctor, TypedDrill,
-    TypedFilter, TypedIngest, TypedMetric, TypedOnError, TypedPersonal, TypedPlace, TypedQuery,
-    TypedWhich,
+    Typed, TypedChange, TypedCollection, TypedCollectionPlace, TypedCommand, TypedCommon,
+    TypedConfig, TypedDoctor, TypedDrill, TypedFilter, TypedIngest, TypedMetric, TypedOnError,
+    TypedPersonal, TypedPlace, TypedQuery, TypedWhich,
 };
 use crate::code::SearchPlan;
-use crate::collection::{CollectionCommand, Question, RecordsToGet, read_vector};
+use crate::collection::{
+    CollectionAction, CollectionCommand, CollectionPlaces, Question, RecordChange, RecordsToGet,
+    StoreOwner, read_vector,
+};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::DrillPlan;
@@ -92,19 +95,20 @@ fn meaning(
             Command::Graph(code_store(context, new.as_deref())?, command)
         }
         TypedCommand::Collection(typed) => {
-            let store = store(context, typed.place())?;
-            Command::Collection(store, collection(typed, context)?)
+            let places = collection_places(context, typed.place())?;
+            Command::Collection(places, collection(typed, context)?)
         }
         TypedCommand::Ingest(typed) => {
-            let store = store(context, &typed.place)?;
-            Command::Ingest(store, ingest(typed))
+            let places = collection_places(context, &typed.place)?;
+            Command::Ingest(places, ingest(typed))
         }
         TypedCommand::Export { collection, out, place } => {
             let plan = export(collection, out, common.json)?;
-            Command::Export(store(context, &place)?, plan)
+            Command::Export(collection_places(context, &place)?, plan)
         }
         TypedCommand::Import { paths, collection, place } => {
-            Command::Import(store(context, &place)?, ImportPlan { paths, collection })
+            let places = collection_places(context, &place)?;
+            Command::Import(places, ImportPlan { paths, collection })
         }
         TypedCommand::Adopt { yes, place } => Command::Adopt(store(context, &place)?, yes),
         TypedCommand::Doctor(typed) => {
@@ -176,6 +180,31 @@ fn store(context: &Context<'_>, place: &TypedPlace) -> Result<StorePlace, Failur
     find_store(&context.surroundings(place.user)?, scope)
 }
 
+/// The stores of collections: the project's and the user's, unless a flag names one.
+fn collection_places(
+    context: &Context<'_>,
+    typed: &TypedCollectionPlace,
+) -> Result<CollectionPlaces, Failure> {
+    let TypedCollectionPlace { user, project, database } = typed;
+    let surroundings = context.surroundings(*user || *project)?;
+    let scope = match (user, project) {
+        (true, _) => StoreScope::User,
+        (false, true) => StoreScope::Project,
+        (false, false) => StoreScope::ProjectThenUser,
+    };
+    let store = find_store(&surroundings, scope)?;
+    let users = find_store(&surroundings, StoreScope::User).ok();
+    let users = users.filter(|users| users.path() != store.path());
+    let owner = match (&surroundings.given, &users) {
+        (Some(_), _) => StoreOwner::Given,
+        (None, Some(_)) => StoreOwner::Project,
+        (None, None) if *project => StoreOwner::Project,
+        (None, None) => StoreOwner::User,
+    };
+    let database = database.clone().unwrap_or_default();
+    Ok(CollectionPlaces { store, owner, users: users.filter(|_| !project), database })
+}
+
 /// The store of memory and facts: the user's, unless --project is given.
 fn personal_store(context: &Context<'_>, place: &TypedPersonal) -> Result<StorePlace, Failure> {
     let scope = if place.project { StoreScope::Project } else { StoreScope::User };
@@ -183,11 +212,12 @@ fn personal_store(context: &Context<'_>, place: &TypedPersonal) -> Result<StoreP
 }
 
 impl TypedCollection {
-    fn place(&self) -> &TypedPlace {
+    fn place(&self) -> &TypedCollectionPlace {
         match self {
             Self::List { place }
             | Self::Create { place, .. }
             | Self::Delete { place, .. }
+            | Self::Update { place, .. }
             | Self::Rename { place, .. }
             | Self::Count { place, .. }
             | Self::Get { place, .. }
@@ -198,50 +228,63 @@ impl TypedCollection {
 }
 
 fn collection(typed: TypedCollection, context: &Context<'_>) -> Result<CollectionCommand, Failure> {
-    Ok(match typed {
-        TypedCollection::List { .. } => CollectionCommand::List,
+    let (name, action) = match typed {
+        TypedCollection::List { .. } => return Ok(CollectionCommand::List),
         TypedCollection::Create { name, dimension, metric, model, .. } => {
             let users = context.users()?;
             let set = users.text(Key::CollectionMetric).and_then(|name| name.parse().ok());
             let metric = metric.map(Metric::from).or(set).unwrap_or_default();
             let model = model.or_else(|| users.text(Key::CollectionModel).map(str::to_owned));
-            CollectionCommand::Create(CollectionSpec { name, dimension, metric, model })
+            let model = model.map(named_model);
+            let spec = CollectionSpec { name, dimension, metric, model };
+            return Ok(CollectionCommand::Create(spec));
         }
-        TypedCollection::Delete { name, which, .. } => {
-            let filtered = which.filter.metadata.is_some() || which.filter.document.is_some();
-            match selection(which)? {
-                // Probably a script whose filter turned out empty: do not delete everything.
-                Selection::All if filtered => {
-                    return Err(Failure::new(
-                        Code::BadInput,
-                        "the filter is empty and would match all records",
-                    )
-                    .with_hint("to delete the whole collection, leave out the filter"));
-                }
-                Selection::All => CollectionCommand::Delete { name },
-                which => CollectionCommand::DeleteRecords { name, which },
-            }
+        TypedCollection::Delete { name, which, yes, .. } => (name, deletion(which, yes)?),
+        TypedCollection::Update { name, what, .. } => {
+            (name, CollectionAction::Update(record_change(what)?))
         }
         TypedCollection::Rename { name, new_name, .. } => {
-            CollectionCommand::Rename { name, new_name }
+            (name, CollectionAction::Rename { new_name })
         }
-        TypedCollection::Count { name, .. } => CollectionCommand::Count { name },
+        TypedCollection::Count { name, .. } => (name, CollectionAction::Count),
         TypedCollection::Get { name, which, sort, descending, limit, offset, vectors, .. } => {
             let named = u32::try_from(which.ids.len()).unwrap_or(u32::MAX);
             let limit = limit.unwrap_or(if named > 0 { named } else { DEFAULT_PAGE });
             let which = selection(which)?;
             let sort = sort.map(|key| Sort { key, descending });
-            CollectionCommand::Get(RecordsToGet { name, which, sort, limit, offset, vectors })
+            (name, CollectionAction::Get(RecordsToGet { which, sort, limit, offset, vectors }))
         }
         TypedCollection::Values { name, key, limit, filter: typed, .. } => {
             let (filter, limit) = (filter(typed)?, limit.unwrap_or(DEFAULT_PAGE));
-            CollectionCommand::Values { name, key, filter, limit }
+            (name, CollectionAction::Values { key, filter, limit })
         }
         TypedCollection::Query { name, what, limit, filter: typed, .. } => {
             let (filter, limit) = (filter(typed)?, context.results(limit, DEFAULT_PAGE)?);
-            CollectionCommand::Query { name, question: question(what)?, limit, filter }
+            (name, CollectionAction::Query { question: question(what)?, limit, filter })
         }
-    })
+    };
+    Ok(CollectionCommand::On { name, action })
+}
+
+fn deletion(typed: TypedWhich, yes: bool) -> Result<CollectionAction, Failure> {
+    let filtered = typed.filter.metadata.is_some() || typed.filter.document.is_some();
+    match selection(typed)? {
+        // Probably a script whose filter turned out empty: do not delete everything.
+        Selection::All if filtered => {
+            Err(Failure::new(Code::BadInput, "the filter is empty and would match all records")
+                .with_hint("to delete the whole collection, leave out the filter"))
+        }
+        Selection::All => Ok(CollectionAction::Delete { yes }),
+        which => Ok(CollectionAction::DeleteRecords { which }),
+    }
+}
+
+fn record_change(typed: TypedChange) -> Result<RecordChange, Failure> {
+    let TypedChange { ids, metadata, document } = typed;
+    let metadata = metadata.map(|text| Metadata::parse(&text)).transpose();
+    let metadata =
+        metadata.map_err(|error| Failure::new(Code::BadInput, format!("--metadata: {error}")))?;
+    Ok(RecordChange { ids, metadata, document })
 }
 
 fn question(typed: TypedQuery) -> Result<Question, Failure> {
@@ -313,7 +356,8 @@ fn ingest(typed: TypedIngest) -> IngestPlan {
         patience: Duration::from_secs(typed.timeout),
         dimension: None,
         metric: typed.metric.map(Metric::from),
-        model: typed.model,
+        model: typed.model.map(named_model),
+        attached: Attached::default(),
     }
 }
 

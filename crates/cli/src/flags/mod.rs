@@ -24,7 +24,7 @@ use isolith_engine::StorePlace;
 use isolith_types::{Code, Failure};
 
 use crate::code::{IndexCommand, SearchPlan, WatchPlan};
-use crate::collection::CollectionCommand;
+use crate::collection::{CollectionCommand, CollectionPlaces};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorCommand;
 use crate::drill::DrillPlan;
@@ -58,10 +58,10 @@ pub(crate) enum Command {
     Memory(StorePlace, MemoryCommand),
     Fact(StorePlace, FactCommand),
     Graph(StorePlace, GraphCommand),
-    Collection(StorePlace, CollectionCommand),
-    Ingest(StorePlace, IngestPlan),
-    Export(StorePlace, ExportPlan),
-    Import(StorePlace, ImportPlan),
+    Collection(CollectionPlaces, CollectionCommand),
+    Ingest(CollectionPlaces, IngestPlan),
+    Export(CollectionPlaces, ExportPlan),
+    Import(CollectionPlaces, ImportPlan),
     Adopt(StorePlace, bool),
     Doctor(StorePlace, DoctorCommand),
     /// With whether to check only.

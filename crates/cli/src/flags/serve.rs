@@ -12,9 +12,10 @@ use isolith_engine::{MIN_DISK_FREE, Secret, StorePlace, StoreScope, find_store};
 use isolith_serve::{
     AlertLimits, AlertOptions, DefaultLimits, HttpOptions, Listen, ServerOptions, Token,
 };
-use isolith_types::{Code, Failure, Hint};
+use isolith_types::{Code, DatabaseName, Failure, Hint};
 
 use super::settings::{Context, limit_of, unusable, variable};
+use super::typed::database;
 
 /// Maximum number of authenticated connections. The limit on open files may allow fewer.
 const CONNECTIONS: usize = 2048;
@@ -46,6 +47,8 @@ pub(crate) struct HttpPlan {
     pub(crate) alerts: AlertOptions,
     /// Whether to show how clients of Chroma connect.
     pub(crate) chroma: bool,
+    /// The process whose end stops the server.
+    pub(crate) owner: Option<u32>,
 }
 
 /// Where the token comes from.
@@ -68,6 +71,9 @@ pub(super) struct TypedMcp {
     /// Time limit of a call in seconds [default: server.timeout, or 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     timeout: Option<u64>,
+    /// Database whose collections tools see [default: default_database]
+    #[arg(long, value_name = "[TENANT/]NAME", value_parser = database)]
+    database: Option<DatabaseName>,
 }
 
 #[derive(Args)]
@@ -106,6 +112,11 @@ pub(super) struct TypedServe {
     /// Keep no sessions: every request is independent
     #[arg(long, help_heading = "Server")]
     stateless: bool,
+    /// Stop when the process with this id ends
+    ///
+    /// For programs that start a server of their own. Running calls are cancelled.
+    #[arg(long, help_heading = "Server", value_name = "PID")]
+    exit_with: Option<u32>,
     /// Also serve the fixtures of the conformance suite, in builds that have them
     #[arg(long, hide = true)]
     conformance: bool,
@@ -202,6 +213,7 @@ impl TypedMcp {
             allowed,
             deadline: Duration::from_secs(timeout),
             settings: context.layers()?.clone(),
+            database: self.database.unwrap_or_default(),
             defaults: DefaultLimits {
                 results: limit_of(&here, Key::LimitsResults),
                 rows: limit_of(&here, Key::LimitsRows),
@@ -233,8 +245,9 @@ impl TypedServe {
             connections: CONNECTIONS,
         };
         let alerts = self.alerts.plan(&users)?;
-        let chroma = self.chroma;
-        Ok((self.common.plan(context)?, HttpPlan { options, token: source, alerts, chroma }))
+        let (chroma, owner) = (self.chroma, self.exit_with);
+        let http = HttpPlan { options, token: source, alerts, chroma, owner };
+        Ok((self.common.plan(context)?, http))
     }
 
     /// A token that was given is required everywhere. Otherwise a Unix socket needs none.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use isolith_engine::{Key, OnError};
+use isolith_types::DatabaseName;
 
 use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::examples;
@@ -92,11 +93,12 @@ pub(super) enum TypedCommand {
     /// Create, list, read, query and delete vector collections
     #[command(subcommand, after_long_help = examples::COLLECTION)]
     Collection(TypedCollection),
-    /// Load files of embeddings into a collection
+    /// Load files of records into a collection
     ///
     /// Accepts JSON for Chroma ({"chromadb_ready": {"ids", "embeddings", "metadatas",
     /// "documents"}}, or only the inner object) and JSONL with one record per line ({"id",
-    /// "embedding", "document", "metadata"}). The whole file is validated before anything is
+    /// "embedding", "document", "metadata"}). Documents without embeddings are embedded if the
+    /// collection is new or uses the built-in model. The whole file is validated before anything is
     /// written. Run the same command again to continue an interrupted load; after a finished
     /// one it changes nothing.
     #[command(after_long_help = examples::INGEST)]
@@ -113,7 +115,7 @@ pub(super) enum TypedCommand {
         #[arg(long, short, value_name = "PATH")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Import collections that were exported
     #[command(after_long_help = examples::IMPORT)]
@@ -125,7 +127,7 @@ pub(super) enum TypedCommand {
         #[arg(long, value_name = "NAME")]
         collection: Option<String>,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Check a store, and repair it
     ///
@@ -230,6 +232,25 @@ pub(super) struct TypedPlace {
     pub(super) user: bool,
 }
 
+/// Where to look for collections.
+#[derive(Args)]
+pub(super) struct TypedCollectionPlace {
+    /// Use the user's store only, even inside a project
+    #[arg(long, conflicts_with_all = ["store", "project"], help_heading = "Store")]
+    pub(super) user: bool,
+    /// Use the project's store only
+    #[arg(long, conflicts_with = "store", help_heading = "Store")]
+    pub(super) project: bool,
+    /// Database that the collections belong to [default: default_database]
+    #[arg(long, value_name = "[TENANT/]NAME", value_parser = database, help_heading = "Store")]
+    pub(super) database: Option<DatabaseName>,
+}
+
+/// Reads the name of a database.
+pub(super) fn database(text: &str) -> Result<DatabaseName, String> {
+    DatabaseName::parse(text).ok_or_else(|| "expected NAME or TENANT/NAME".to_owned())
+}
+
 /// Whose store to use for data that does not belong to a project.
 #[derive(Args)]
 pub(super) struct TypedPersonal {
@@ -254,11 +275,11 @@ impl TypedOnce {
 
 #[derive(Subcommand)]
 pub(super) enum TypedCollection {
-    /// List all collections
+    /// List the collections, inside a project also the user's
     #[command(after_long_help = examples::COLLECTION_LIST)]
     List {
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Create a collection
     #[command(after_long_help = examples::COLLECTION_CREATE)]
@@ -271,21 +292,37 @@ pub(super) enum TypedCollection {
         /// Distance metric [default: collection.metric, or cosine]
         #[arg(long, value_enum)]
         metric: Option<TypedMetric>,
-        /// Id of the model that produces the vectors [default: collection.model]
+        /// Id of the model that produces the vectors; built-in to have documents embedded
+        /// [default: collection.model]
         #[arg(long, value_name = "ID")]
         model: Option<String>,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Delete a collection, or with --id or --where, records in it
+    ///
+    /// Asks before a collection with records is deleted.
     #[command(after_long_help = examples::COLLECTION_DELETE)]
     Delete {
         /// Name of the collection
         name: String,
         #[command(flatten)]
         which: TypedWhich,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
+    },
+    /// Change metadata and documents of records
+    #[command(after_long_help = examples::COLLECTION_UPDATE)]
+    Update {
+        /// Name of the collection
+        name: String,
+        #[command(flatten)]
+        what: TypedChange,
+        #[command(flatten)]
+        place: TypedCollectionPlace,
     },
     /// Rename a collection
     #[command(after_long_help = examples::COLLECTION_RENAME)]
@@ -295,7 +332,7 @@ pub(super) enum TypedCollection {
         /// New name
         new_name: String,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Count the records of a collection
     #[command(after_long_help = examples::COLLECTION_COUNT)]
@@ -303,7 +340,7 @@ pub(super) enum TypedCollection {
         /// Name of the collection
         name: String,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Show records by id or filter, or a page of all records
     #[command(after_long_help = examples::COLLECTION_GET)]
@@ -330,7 +367,7 @@ pub(super) enum TypedCollection {
         #[arg(long, help_heading = "Output")]
         vectors: bool,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Count the distinct values of a metadata key, most frequent first
     #[command(after_long_help = examples::COLLECTION_VALUES)]
@@ -345,7 +382,7 @@ pub(super) enum TypedCollection {
         #[command(flatten)]
         filter: TypedFilter,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
     /// Find records by vector or text, by keywords, or by both
     ///
@@ -362,8 +399,22 @@ pub(super) enum TypedCollection {
         #[command(flatten)]
         filter: TypedFilter,
         #[command(flatten)]
-        place: TypedPlace,
+        place: TypedCollectionPlace,
     },
+}
+
+/// What to change in records.
+#[derive(Args)]
+pub(super) struct TypedChange {
+    /// Id of a record; may be repeated
+    #[arg(long = "id", value_name = "ID", required = true)]
+    pub(super) ids: Vec<String>,
+    /// Merged into the metadata; null removes a key
+    #[arg(long, value_name = "JSON", required_unless_present = "document")]
+    pub(super) metadata: Option<String>,
+    /// Replaces the document; embedded if the collection uses the built-in model
+    #[arg(long, value_name = "TEXT")]
+    pub(super) document: Option<String>,
 }
 
 #[derive(Args)]
@@ -432,11 +483,11 @@ pub(super) struct TypedIngest {
     /// Distance metric of a collection that is created [default: cosine]
     #[arg(long, value_enum)]
     pub(super) metric: Option<TypedMetric>,
-    /// Id of the model that produced the vectors
+    /// Id of the model that produced the vectors; built-in also allows documents without vectors
     #[arg(long, value_name = "ID")]
     pub(super) model: Option<String>,
     #[command(flatten)]
-    pub(super) place: TypedPlace,
+    pub(super) place: TypedCollectionPlace,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolate::Counter;
-use isolith_engine::{Engine, EngineOptions, IngestOptions, OnError, PutMode, Records};
-use isolith_types::{Code, Metric, NewFact, Provenance, Supersede, WhichFact};
+use isolith_engine::{Attached, Engine, EngineOptions, IngestOptions, OnError, PutMode, Records};
+use isolith_types::{Code, DatabaseName, Metric, NewFact, Provenance, Supersede, WhichFact};
 use libtest_mimic::Trial;
 
 use crate::support::{Model, Programs, files_in, open, open_with, trial};
@@ -252,10 +252,12 @@ fn ingest_options(store: &Path, name: &str, rows: u64) -> IngestOptions {
     IngestOptions {
         file,
         opened: None,
+        database: DatabaseName::default(),
         collection: "c".to_owned(),
         dimension: None,
         metric: None,
         model: None,
+        attached: Attached::default(),
         mode: PutMode::Upsert,
         on_error: OnError::Stop,
         patience: Duration::from_secs(60),

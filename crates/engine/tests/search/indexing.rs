@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use isolith_engine::{CypherQuery, Datum, EngineOptions, IndexOptions, IndexReport};
+use isolith_types::DatabaseName;
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
@@ -95,7 +96,7 @@ async fn indexed(store: &Path, project: &Path, parsers: usize) -> Index {
     let report = engine.index(&options, Arc::new(|_| {})).await.unwrap();
     assert_eq!(report.problems.len(), 0, "{:?}", report.problems);
     let mut export = Vec::new();
-    engine.export("@code", &mut export, &|_, _| {}).await.unwrap();
+    engine.export(&DatabaseName::default(), "@code", &mut export, &|_, _| {}).await.unwrap();
     let text =
         "MATCH (a)-[r]->(b) RETURN id(a), id(r), id(b), type(r), r.line, a.id, b.id ORDER BY id(r)";
     let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };

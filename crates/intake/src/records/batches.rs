@@ -36,7 +36,7 @@ pub struct RecordBatch {
     pub documents: Vec<Option<String>>,
     /// The metadata of each record; may be empty.
     pub metadatas: Vec<Metadata>,
-    /// The vectors, concatenated.
+    /// The vectors, concatenated; none if documents are to be embedded.
     pub vectors: Vec<f32>,
     /// Where the next batch begins.
     pub next: Cursor,
@@ -153,8 +153,12 @@ impl<C: Content + Clone> Batches<C> {
             self.reader.skip(1).map_err(|fault| changed_at(fault, row))?;
             return Ok(None);
         }
-        let record = self.reader.read().map_err(|fault| changed_at(fault, row))?;
+        let record =
+            self.reader.read(self.layout.embedded).map_err(|fault| changed_at(fault, row))?;
         let record = record.map_err(|flaw| changed_row(row, &flaw.to_string()))?;
+        if self.layout.embedded {
+            return Ok(Some(record));
+        }
         if Some(record.vector.len()) != self.layout.dimension.map(|dimension| dimension as usize) {
             let found = record.vector.len();
             let expected = self.layout.dimension.unwrap_or(0);
@@ -233,10 +237,10 @@ struct ListReader<C> {
 
 impl<C: Content> Reader<C> {
     /// Reads one row. The outer error concerns the file, the inner one the row.
-    fn read(&mut self) -> Result<Result<Row, Flaw>, Fault> {
+    fn read(&mut self, embedded: bool) -> Result<Result<Row, Flaw>, Fault> {
         match self {
             Reader::Lists(lists) => read_from_lists(lists),
-            Reader::Records(reader) => read_record(reader),
+            Reader::Records(reader) => read_record(reader, embedded),
         }
     }
 
@@ -326,26 +330,31 @@ fn read_from_lists<C: Content>(
     Ok(Ok(row))
 }
 
-fn read_record<C: Content>(reader: &mut RecordReader<C>) -> Result<Result<Row, Flaw>, Fault> {
+fn read_record<C: Content>(
+    reader: &mut RecordReader<C>,
+    embedded: bool,
+) -> Result<Result<Row, Flaw>, Fault> {
     match reader.take()? {
         None => Err(Fault::End { offset: reader.offset() }),
         Some(Taken::TooLong(bytes)) => {
             Ok(Err(Flaw::TooLong { part: "the record", bytes, limit: MAX_ROW_BYTES }))
         }
         Some(Taken::Whole(length)) => {
-            let row = row_of_record(reader.bytes(length), reader.offset());
+            let row = row_of_record(reader.bytes(length), reader.offset(), embedded);
             reader.consume(length);
             Ok(row)
         }
     }
 }
 
-fn row_of_record(bytes: &[u8], offset: u64) -> Result<Row, Flaw> {
+fn row_of_record(bytes: &[u8], offset: u64, embedded: bool) -> Result<Row, Flaw> {
     let parts = Parts::find(bytes, offset)?;
     let mut row = Row::default();
     row.set(List::Ids, parts.id.ok_or(Flaw::Missing { part: "id" })?.bytes)?;
-    let vector = parts.vector.ok_or(Flaw::Missing { part: "embedding" })?;
-    row.set(List::Embeddings, vector.bytes)?;
+    if !embedded {
+        let vector = parts.vector.ok_or(Flaw::NoVector)?;
+        row.set(List::Embeddings, vector.bytes)?;
+    }
     if let Some(metadata) = parts.metadata {
         row.set(List::Metadatas, metadata.bytes)?;
     }

@@ -151,7 +151,7 @@ impl IntakeError {
             Self::CutOff { .. } => "copy or write the file again, in full".to_owned(),
             Self::TooDeep { .. } => "leave out keys that hold deeply nested data".to_owned(),
             Self::MissingList { .. } => {
-                r#"a file of lists needs "ids" and "embeddings"; Chroma's get() has embeddings only with include=["embeddings","metadatas","documents"]"#.to_owned()
+                r#"a file of lists needs "ids", and "embeddings" or "documents" to embed; Chroma's get() has embeddings only with include=["embeddings","metadatas","documents"]"#.to_owned()
             }
             Self::RepeatedKey { .. } => "keep one of the two".to_owned(),
             Self::Lengths { .. } => {
@@ -224,6 +224,16 @@ pub(crate) enum Flaw {
     Missing { part: &'static str },
     #[error("{part} must be {expected}, found {found}")]
     WrongKind { part: &'static str, expected: &'static str, found: &'static str },
+    #[error("embedding is missing, and this collection does not embed documents")]
+    NoVector,
+    #[error("it has an embedding, but this collection embeds its documents itself")]
+    UnwantedVector,
+    #[error("{what}; either all rows have one or none")]
+    Mixed { what: &'static str },
+    #[error("document is missing, so there is nothing to embed")]
+    NothingToEmbed,
+    #[error("document has no words to embed")]
+    NoWords,
     #[error("id must be text, found the number {number}: put it in quotes")]
     NumberAsId { number: String },
     #[error("id is empty")]

@@ -16,6 +16,8 @@ pub struct Layout {
     /// The dimension of the vectors: from the rules, or that of the first valid vector; `None` if
     /// there is neither.
     pub dimension: Option<u32>,
+    /// Whether the rows have no vectors, and their documents are to be embedded.
+    pub embedded: bool,
     /// The length of the file in bytes.
     pub bytes: u64,
     /// BLAKE3 of the file.
@@ -187,6 +189,20 @@ impl Rejections {
         }
         let problem = RowProblem { row: row + 1, line, reason };
         self.problems.insert(row, problem);
+    }
+
+    /// Adds rows that were rejected for other reasons.
+    pub(crate) fn add_all(&mut self, others: Self) {
+        let Self { rows, problems, .. } = others;
+        // Those without a listed reason come after all that are listed.
+        for (row, problem) in problems {
+            self.add(row, problem.line, problem.reason);
+        }
+        for (at, word) in rows.words.iter().enumerate() {
+            for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
+                self.add(at as u64 * 64 + bit, None, "");
+            }
+        }
     }
 
     pub(crate) fn into_problems(self) -> Vec<RowProblem> {

@@ -13,6 +13,8 @@
 //!   (also `vector` and `text`), possibly after the header line of an export;
 //! - one JSON list of such records.
 //!
+//! Rows may have documents in the place of vectors, which the caller embeds ([`VectorSource`]).
+//!
 //! Rows count from 1. Each number of a vector becomes the nearest 32-bit float. Memory is a few
 //! buffers, the longest row, and 8 bytes per row in the first pass.
 
@@ -30,7 +32,7 @@ mod tests;
 pub use batches::{Batches, RecordBatch};
 pub use error::{ErrorLocation, IntakeError};
 pub use layout::{Cursor, Format, Layout, RowProblem};
-pub use validate::{OnError, Progress, Rules, validate};
+pub use validate::{OnError, Progress, Rules, VectorSource, validate, validate_from};
 
 /// The maximum size of a document, and of a record in the forms that have whole records.
 pub const MAX_ROW_BYTES: usize = 32 << 20;

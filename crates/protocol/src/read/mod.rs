@@ -60,11 +60,20 @@ pub struct Overview {
     pub graph: GraphState,
 }
 
-/// Computes the vector of a text; empty if the text has no words.
+/// Computes the vectors of texts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct EmbedText {
-    /// The text.
-    pub text: String,
+pub struct EmbedTexts {
+    /// The texts.
+    pub texts: Vec<String>,
+}
+
+/// The reply to [`EmbedTexts`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextsEmbedded {
+    /// The vectors of the texts that have one, concatenated: f32, little-endian.
+    pub vectors: Bulk,
+    /// The positions of texts without words, which have no vector.
+    pub without: Vec<u32>,
 }
 
 /// An operation that only reads a store.
@@ -207,7 +216,7 @@ read_operations! {
         GetDrawers("drawers") => Vec<Option<Drawer>>,
         ListDrawers("list_drawers") => DrawerList,
         ListRooms("taxonomy") => Vec<Wing>,
-        EmbedText("embed") => Bulk,
+        EmbedTexts("embed") => TextsEmbedded,
         EmbedMovedFile("embed_again") => Bulk,
         QueryFacts("facts") => Vec<Fact>,
         ListTimeline("timeline") => Vec<Fact>,

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolate::{Context, InWorker, Refusal, Role, Sandbox};
+use isolith_embed::{DIMENSION, Model};
 use isolith_history::{History, Repository, last_changes};
-use isolith_intake::records::{Batches, IntakeError, Layout, OnError, Rules, validate};
+use isolith_intake::records::{
+    Batches, IntakeError, Layout, OnError, Rules, VectorSource, validate_from,
+};
 use isolith_intake::transcript::{self, Transcript, TranscriptError, TranscriptOptions};
 use isolith_protocol::Records;
 use isolith_types::{Code, Failure, Hint};
@@ -19,7 +22,7 @@ use crate::operation::Perform;
 use isolith_fault as fault;
 pub use operations::{
     BatchStart, IntakeJob, IntakeReply, ReadHistory, ReadRecords, ReadTranscript, RecordBatch,
-    TranscriptBatch, ValidateRecords,
+    TranscriptBatch, ValidateRecords, VectorsFrom,
 };
 
 /// Reads one file of records or conversations, or the history of one repository, and has access
@@ -77,15 +80,27 @@ impl Perform<Intake> for ValidateRecords {
     }
 
     fn perform(self, intake: &mut Intake, context: &Context<'_>) -> Result<Layout, Failure> {
-        let Self { dimension, metric, skip_bad_rows, .. } = self;
+        let Self { dimension, metric, vectors, skip_bad_rows, .. } = self;
         let on_error = if skip_bad_rows { OnError::Skip } else { OnError::Stop };
         let file = intake.open(context)?;
         let mut report = |done, total| {
             context.progress(done, Some(total), "checking");
             if context.cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        validate(&file, &Rules { dimension, metric, on_error }, &mut report)
-            .map_err(|error| intake.fail(&error))
+        let model = Model::embedded(intake.token);
+        let can_embed = |document: &str| model.embed(document).is_some();
+        let source = match vectors {
+            VectorsFrom::Rows => VectorSource::Rows,
+            VectorsFrom::Documents => VectorSource::Documents(&can_embed),
+            VectorsFrom::AsFirstRow => VectorSource::AsFirstRow(&can_embed),
+        };
+        let rules = Rules { dimension, metric, on_error };
+        let mut layout = validate_from(&file, &rules, source, &mut report)
+            .map_err(|error| intake.fail(&error))?;
+        if layout.embedded {
+            layout.dimension = Some(DIMENSION as u32);
+        }
+        Ok(layout)
     }
 }
 
@@ -100,12 +115,15 @@ impl Perform<Intake> for ReadRecords {
         context: &Context<'_>,
     ) -> Result<Option<RecordBatch>, Failure> {
         let Self { layout, start, rows, bytes } = self;
-        let dimension = layout.dimension.unwrap_or(0);
+        let (dimension, embedded) = (layout.dimension.unwrap_or(0), layout.embedded);
         let mut batches = intake.batches_at(*layout, start, context)?;
         let batch = batches.next(u64::from(rows), bytes as usize);
         let Some(batch) = batch.map_err(|error| intake.fail(&error))? else { return Ok(None) };
         intake.batches = Some(batches);
-        let vectors: Vec<u8> = batch.vectors.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let vectors = match embedded {
+            true => intake.embed(&batch.documents)?,
+            false => batch.vectors.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        };
         let records = Records {
             ids: batch.ids,
             documents: batch.documents,
@@ -190,6 +208,21 @@ impl Intake {
             BatchStart::AfterRows(rows) => Batches::open_after(file, layout, rows),
         }
         .map_err(|error| self.fail(&error))
+    }
+
+    /// The vectors of documents that the first pass found to have words.
+    fn embed(&self, documents: &[Option<String>]) -> Result<Vec<u8>, Failure> {
+        let model = Model::embedded(self.token);
+        let mut vectors = Vec::with_capacity(documents.len() * DIMENSION * 4);
+        for document in documents {
+            let vector = document.as_deref().and_then(|text| model.embed(text));
+            let vector = vector.ok_or_else(|| {
+                let detail = "a document has no words any more".to_owned();
+                self.fail(&IntakeError::Changed { detail })
+            })?;
+            vectors.extend(vector.into_iter().flat_map(f32::to_le_bytes));
+        }
+        Ok(vectors)
     }
 
     /// The file that came with the job.

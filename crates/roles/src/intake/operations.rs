@@ -21,8 +21,21 @@ pub struct ValidateRecords {
     pub dimension: Option<u32>,
     /// The distance metric, which decides which vectors are valid.
     pub metric: Metric,
+    /// Where the vectors come from.
+    pub vectors: VectorsFrom,
     /// Whether to skip invalid rows instead of rejecting the file.
     pub skip_bad_rows: bool,
+}
+
+/// Where the vectors of a file's records come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VectorsFrom {
+    /// From the file.
+    Rows,
+    /// From the documents, with the built-in model.
+    Documents,
+    /// As the first usable row shows.
+    AsFirstRow,
 }
 
 /// Reads the next records of a validated file. The reply is `None` after the last row.

@@ -1,17 +1,17 @@
 //! The implementation of each read operation.
 
 use isolate::{Bulk, Context, InWorker};
-use isolith_embed::{ChunkWeights, Model};
+use isolith_embed::{ChunkWeights, DIMENSION, Model};
 use isolith_protocol::{
     AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CountValues,
-    CypherFound, DrawerList, EmbedMovedFile, EmbedText, FileState, FindCollection, FindHybrid,
+    CypherFound, DrawerList, EmbedMovedFile, EmbedTexts, FileState, FindCollection, FindHybrid,
     FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
     GetDatabase, GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant,
     ListCollections, ListDatabases, ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots,
     ListTimeline, LoadProgress, LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts,
     QueryRecords, RecordsFound, RecordsQueried, RootPlace, RootState, RunCypher, SearchCode,
     SearchMemory, Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord,
-    ValueCounts, VerifySegments,
+    TextsEmbedded, ValueCounts, VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
@@ -134,12 +134,19 @@ by_searching! {
     FindHybrid => RecordsFound: find_hybrid;
 }
 
-impl AnswersRead<EmbedText> for Answerer<'_, '_> {
+impl AnswersRead<EmbedTexts> for Answerer<'_, '_> {
     type Error = StoreError;
 
-    fn answer(&mut self, asked: &EmbedText) -> Result<Bulk, StoreError> {
-        let vector = self.model.embed(&asked.text).into_iter().flatten();
-        Ok(Bulk::from(vector.flat_map(f32::to_le_bytes).collect::<Vec<u8>>()))
+    fn answer(&mut self, asked: &EmbedTexts) -> Result<TextsEmbedded, StoreError> {
+        let mut vectors = Vec::with_capacity(asked.texts.len() * DIMENSION * 4);
+        let mut without = Vec::new();
+        for (at, text) in (0..).zip(&asked.texts) {
+            match self.model.embed(text) {
+                Some(vector) => vectors.extend(vector.into_iter().flat_map(f32::to_le_bytes)),
+                None => without.push(at),
+            }
+        }
+        Ok(TextsEmbedded { vectors: vectors.into(), without })
     }
 }
 

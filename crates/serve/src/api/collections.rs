@@ -1,9 +1,7 @@
 //! Endpoints for collections.
 
-use isolith_engine::{CollectionState, Engine, Hits, Receipt, Rejected, built_in_model};
-use isolith_types::{
-    Code, Collection, CollectionKind, CollectionSpec, Failure, Filter, Hit, Metric,
-};
+use isolith_engine::{Hits, Receipt, Rejected};
+use isolith_types::{Code, Collection, Failure, Filter, Hit};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,10 +9,16 @@ use serde_json::Value;
 
 use super::endpoint::{Endpoint, Verb};
 use crate::arguments::NoArguments;
+use crate::stores::StoreOwner;
 use crate::tool::Call;
-use crate::tools::collections::{Question, filter, find_records, not_found};
+use crate::tools::collections::{
+    Access, CollectionMade, MetricName, Question, filter, find_records, list_collections,
+    make_collection, open_collection,
+};
 use crate::tools::drawer::object;
 use crate::tools::ingest::{IngestFile, load_file};
+use crate::tools::records::delete_collection;
+use crate::vector::GivenVector;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
@@ -66,10 +70,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call, _: NoArguments) -> Result<CollectionList, Failure> {
-    let collections = match call.server.stores().collections()? {
-        Some(engine) => engine.collections().await?,
-        None => Vec::new(),
-    };
+    let collections = list_collections(&call).await?;
     Ok(CollectionList { collections: collections.into_iter().map(Described::from).collect() })
 }
 
@@ -91,13 +92,15 @@ struct Described {
     generation: u64,
     /// Changes since the generation.
     tail: u64,
+    /// Whose store it is in: `project` or `user`.
+    store: String,
 }
 
-impl From<Collection> for Described {
-    fn from(collection: Collection) -> Self {
+impl From<(StoreOwner, Collection)> for Described {
+    fn from((owner, collection): (StoreOwner, Collection)) -> Self {
         let Collection { name, dimension, metric, model, records, generation, tail } = collection;
-        let metric = metric.name().to_owned();
-        Self { name, records, dimension, metric, model, generation, tail }
+        let (metric, store) = (metric.name().to_owned(), owner.name().to_owned());
+        Self { name, records, dimension, metric, model, generation, tail, store }
     }
 }
 
@@ -117,41 +120,10 @@ struct NewCollection {
     if_missing: Option<bool>,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum MetricName {
-    Cosine,
-    L2,
-    Dot,
-}
-
-impl From<MetricName> for Metric {
-    fn from(name: MetricName) -> Self {
-        match name {
-            MetricName::Cosine => Self::Cosine,
-            MetricName::L2 => Self::L2,
-            MetricName::Dot => Self::Dot,
-        }
-    }
-}
-
 async fn create(call: Call, arguments: NewCollection) -> Result<CollectionMade, Failure> {
     let NewCollection { name, dimension, metric, model, if_missing } = arguments;
-    let model = model.map(|model| match model.as_str() {
-        "built-in" => built_in_model().to_owned(),
-        _ => model,
-    });
-    let metric = metric.map_or(Metric::Cosine, Metric::from);
-    let spec = CollectionSpec { name: name.clone(), dimension, metric, model };
-    let engine = call.server.stores().collections_to_write()?;
-    let done = engine.create_collection(spec, if_missing.unwrap_or(false)).await?.done;
-    Ok(CollectionMade { collection: name, created: done.reply.created })
-}
-
-#[derive(Serialize, JsonSchema)]
-struct CollectionMade {
-    collection: String,
-    created: bool,
+    let properties = (dimension, metric, model);
+    make_collection(&call, name, properties, if_missing.unwrap_or(false)).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -160,23 +132,10 @@ struct CollectionName {
     collection: String,
 }
 
-/// The store and the state of a collection. Those of code and memory are not among them, whose names
-/// begin with `@`.
-pub(super) async fn collection(
-    call: &Call,
-    name: &str,
-) -> Result<(Engine, CollectionState), Failure> {
-    let engine = call.server.stores().collections()?.filter(|_| !name.starts_with('@'));
-    let engine = engine.ok_or_else(|| not_found(name))?;
-    let state = engine.collection(name).await?;
-    match state.kind {
-        CollectionKind::Records => Ok((engine, state)),
-        CollectionKind::Code | CollectionKind::Memory => Err(not_found(name)),
-    }
-}
-
 async fn get(call: Call, arguments: CollectionName) -> Result<Described, Failure> {
-    Ok(collection(&call, &arguments.collection).await?.1.summary().into())
+    let name = arguments.collection;
+    let (owner, _, state) = open_collection(&call, &name, Access::Read).await?;
+    Ok((owner, Collection { name, ..state.summary() }).into())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -189,15 +148,15 @@ struct Renaming {
 }
 
 async fn rename(call: Call, arguments: Renaming) -> Result<Described, Failure> {
-    let (engine, _) = collection(&call, &arguments.collection).await?;
-    engine.rename_collection(&arguments.collection, &arguments.name).await?;
-    Ok(engine.collection(&arguments.name).await?.summary().into())
+    let Renaming { collection, name } = arguments;
+    let (owner, engine, state) = open_collection(&call, &collection, Access::Write).await?;
+    engine.rename_in(call.server.stores().database(), &collection, &name).await?;
+    Ok((owner, Collection { name, ..state.summary() }).into())
 }
 
 async fn delete(call: Call, arguments: CollectionName) -> Result<CollectionGone, Failure> {
-    let (engine, _) = collection(&call, &arguments.collection).await?;
-    let done = engine.delete_collection(&arguments.collection).await?.done;
-    Ok(CollectionGone { collection: arguments.collection, deleted: done.reply.deleted })
+    let deleted = delete_collection(&call, &arguments.collection).await?;
+    Ok(CollectionGone { collection: arguments.collection, deleted })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -208,7 +167,7 @@ struct CollectionGone {
 }
 
 async fn count(call: Call, arguments: CollectionName) -> Result<Count, Failure> {
-    let (_, state) = collection(&call, &arguments.collection).await?;
+    let (_, _, state) = open_collection(&call, &arguments.collection, Access::Read).await?;
     Ok(Count { collection: arguments.collection, count: state.records })
 }
 
@@ -228,7 +187,7 @@ struct Query {
     text: Option<String>,
     /// Ranked with BM25.
     keywords: Option<String>,
-    vector: Option<Vec<f32>>,
+    vector: Option<GivenVector>,
     /// Maximum number of hits: 1 to 1000, by default 10.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<u32>,
@@ -242,8 +201,7 @@ async fn query(call: Call, arguments: Query) -> Result<QueryAnswer, Failure> {
     let Query { collection: name, text, keywords, vector, limit, r#where, where_document } =
         arguments;
     let filter = both_filters(r#where, where_document)?;
-    collection(&call, &name).await?;
-    let question = Question { text, keywords, vector };
+    let question = Question { text, keywords, vector: vector.map(|it| it.0) };
     let Hits { hits, degraded } = find_records(&call, &name, question, limit, filter).await?;
     Ok(QueryAnswer { hits: hits.into_iter().map(HitAnswer::from).collect(), degraded })
 }

@@ -1,17 +1,21 @@
 //! Endpoints for the records of collections.
 
-use isolith_engine::{Page, Patch, PutMode, Selection, Sort, StoredRecord, Which, built_in_model};
-use isolith_types::{Code, Failure, Metadata};
+use isolith_engine::{Page, PutMode, Sort, StoredRecord, Which};
+use isolith_types::{Code, Failure};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use super::collections::{both_filters, collection};
+use super::collections::both_filters;
 use super::endpoint::{Endpoint, Verb};
 use crate::tool::{Call, Limits};
 use crate::tools::collections::{CollectionAdd, RecordsAdded, add_records};
 use crate::tools::drawer::object;
+use crate::tools::records::{
+    RecordChange, RecordsChanged, RecordsGone, change_records, delete_records as remove_records,
+    get_records as find_records,
+};
+use crate::vector::{ShownVector, VectorEncoding};
 
 /// Numbers of records in a page.
 const PAGE: Limits = Limits { default: 100, agent: 100, program: 10_000 };
@@ -93,10 +97,12 @@ struct RecordPage {
     descending: Option<bool>,
     /// Include vectors.
     vectors: Option<bool>,
+    /// Vectors as lists of numbers (the default), or as base64 of little-endian f32.
+    encoding: Option<VectorEncoding>,
 }
 
 async fn list_records(call: Call, arguments: RecordPage) -> Result<RecordList, Failure> {
-    let RecordPage { collection, limit, offset, sort, descending, vectors } = arguments;
+    let RecordPage { collection, limit, offset, sort, descending, vectors, encoding } = arguments;
     let all = RecordsToGet {
         collection,
         ids: None,
@@ -107,6 +113,7 @@ async fn list_records(call: Call, arguments: RecordPage) -> Result<RecordList, F
         sort,
         descending,
         vectors,
+        encoding,
     };
     get_records(call, all).await
 }
@@ -134,27 +141,21 @@ struct RecordsToGet {
     descending: Option<bool>,
     /// Include vectors.
     vectors: Option<bool>,
+    /// Vectors as lists of numbers (the default), or as base64 of little-endian f32.
+    encoding: Option<VectorEncoding>,
 }
 
 async fn get_records(call: Call, arguments: RecordsToGet) -> Result<RecordList, Failure> {
     let limit = call.limit(arguments.limit, PAGE)?;
     let filter = both_filters(arguments.r#where, arguments.where_document)?;
-    let which = match (arguments.ids, filter) {
-        (Some(_), Some(_)) => {
-            let message = "pass either ids or filters, not both";
-            return Err(Failure::new(Code::BadInput, message));
-        }
-        (Some(ids), None) => Selection::Ids(ids),
-        (None, Some(filter)) => Selection::Matching(filter),
-        (None, None) => Selection::All,
-    };
     let sort = sort(arguments.sort, arguments.descending)?;
-    let (engine, state) = collection(&call, &arguments.collection).await?;
     let offset = arguments.offset.unwrap_or(0);
     let page = Page { after_row: 0, offset, limit: limit.into() };
     let vectors = arguments.vectors.unwrap_or(false);
-    let found = engine.get_sorted(&state.name, which, sort, page, vectors).await?;
-    let shown = |stored| RecordAnswer::of(stored, vectors);
+    let encoding = vectors.then(|| arguments.encoding.unwrap_or_default());
+    let which = (arguments.ids, filter);
+    let found = find_records(&call, &arguments.collection, which, sort, page, vectors).await?;
+    let shown = |stored| RecordAnswer::of(stored, encoding);
     Ok(RecordList { records: found.into_iter().map(shown).collect() })
 }
 
@@ -179,16 +180,16 @@ struct RecordAnswer {
     document: Option<String>,
     metadata: JsonObject,
     /// Null unless vectors were asked for.
-    vector: Option<Vec<f32>>,
+    vector: Option<ShownVector>,
 }
 
 impl RecordAnswer {
-    fn of(StoredRecord { record, .. }: StoredRecord, vectors: bool) -> Self {
+    fn of(StoredRecord { record, .. }: StoredRecord, vectors: Option<VectorEncoding>) -> Self {
         Self {
             metadata: object(&record.metadata),
             id: record.id,
             document: record.document,
-            vector: vectors.then_some(record.vector),
+            vector: vectors.map(|encoding| ShownVector::of(record.vector, encoding)),
         }
     }
 }
@@ -202,10 +203,10 @@ struct RecordId {
 
 async fn get_record(call: Call, arguments: RecordId) -> Result<RecordAnswer, Failure> {
     let RecordId { collection: name, id } = arguments;
-    let (engine, _) = collection(&call, &name).await?;
-    let which = Selection::Ids(vec![id.clone()]);
-    let found = engine.get(&name, which, Page::default(), true).await?.pop();
-    found.map(|stored| RecordAnswer::of(stored, true)).ok_or_else(|| no_record(&name, &id))
+    let which = (Some(vec![id.clone()]), None);
+    let found = find_records(&call, &name, which, None, Page::default(), true).await?.pop();
+    let shown = |stored| RecordAnswer::of(stored, Some(VectorEncoding::Numbers));
+    found.map(shown).ok_or_else(|| no_record(&name, &id))
 }
 
 fn no_record(collection: &str, id: &str) -> Failure {
@@ -227,69 +228,12 @@ struct Changes {
     collection: String,
     /// Up to 10000.
     #[schemars(length(min = 1, max = 10000))]
-    records: Vec<Change>,
-}
-
-/// Changes of a record; what is omitted is kept.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Change {
-    id: String,
-    /// Null removes it.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<String>")]
-    document: Option<Option<String>>,
-    /// Merged; null removes a key.
-    metadata: Option<JsonObject>,
-    vector: Option<Vec<f32>>,
-}
-
-/// Tells null from a field that is not there.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+    records: Vec<RecordChange>,
 }
 
 async fn update_records(call: Call, arguments: Changes) -> Result<RecordsChanged, Failure> {
-    let Changes { collection: name, records } = arguments;
-    check_count(records.len())?;
-    let (engine, state) = collection(&call, &name).await?;
-    let embedded = state.model.as_deref() == Some(built_in_model());
-    let mut patches = Vec::with_capacity(records.len());
-    for Change { id, document, metadata, vector } in records {
-        let vector = match (&document, vector) {
-            (_, Some(_)) if embedded => {
-                let message = format!("{name} embeds its documents with the built-in model");
-                return Err(Failure::new(Code::ModelMismatch, message)
-                    .with_hint("pass documents without vectors"));
-            }
-            (Some(Some(text)), None) if embedded => Some(engine.embed(text).await?),
-            (_, vector) => vector,
-        };
-        let metadata = metadata.map(|json| Metadata::from_json(Value::Object(json))).transpose();
-        let metadata = metadata
-            .map_err(|error| Failure::new(Code::BadInput, format!("record {id:?}: {error}")))?;
-        patches.push(Patch { id, document, metadata, vector });
-    }
-    let done = engine.update(&name, patches, call.key).await?.done.reply;
-    Ok(RecordsChanged { updated: done.updated, unchanged: done.unchanged, missing: done.missing })
-}
-
-#[derive(Serialize, JsonSchema)]
-struct RecordsChanged {
-    updated: u64,
-    unchanged: u64,
-    /// Number of ids that do not exist.
-    missing: u64,
-}
-
-fn check_count(count: usize) -> Result<(), Failure> {
-    match count {
-        1..=MAX_RECORDS => Ok(()),
-        _ => {
-            let message = format!("pass 1 to {MAX_RECORDS} records, not {count}");
-            Err(Failure::new(Code::BadInput, message))
-        }
-    }
+    let Changes { collection, records } = arguments;
+    Ok(change_records(&call, &collection, records, MAX_RECORDS).await?.0)
 }
 
 /// Which records to delete: by ids or by filters.
@@ -315,22 +259,10 @@ async fn delete_records(call: Call, arguments: RecordsToDelete) -> Result<Record
                 .with_hint("DELETE /v1/collections/{collection} deletes all of it"));
         }
     };
-    remove(&call, &arguments.collection, which).await
+    remove_records(&call, &arguments.collection, which).await
 }
 
 async fn delete_record(call: Call, arguments: RecordId) -> Result<RecordsGone, Failure> {
-    remove(&call, &arguments.collection, Which::Ids(vec![arguments.id])).await
-}
-
-async fn remove(call: &Call, name: &str, which: Which) -> Result<RecordsGone, Failure> {
-    let (engine, _) = collection(call, name).await?;
-    let done = engine.delete(name, which, call.key).await?.done.reply;
-    Ok(RecordsGone { deleted: done.deleted, missing: done.missing })
-}
-
-#[derive(Serialize, JsonSchema)]
-struct RecordsGone {
-    deleted: u64,
-    /// Number of ids that do not exist.
-    missing: u64,
+    let which = Which::Ids(vec![arguments.id]);
+    remove_records(&call, &arguments.collection, which).await
 }

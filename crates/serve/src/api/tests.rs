@@ -10,11 +10,18 @@ use crate::hints::for_programs;
 use crate::tools;
 
 /// Tools whose endpoint has another name.
-const OTHER_NAMES: &[(&str, &str)] =
-    &[("graph_neighbours", "graph_callers"), ("workers", "health")];
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("collection_get", "record_find"),
+    ("collection_delete", "record_delete_many"),
+    ("graph_neighbours", "graph_callers"),
+    ("workers", "health"),
+];
 
 /// Arguments and fields of answers of tools that their endpoint lacks, and where they are.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("collection_add", "missing", "PATCH /v1/collections/{collection}/records"),
+    ("collection_add", "update", "PATCH /v1/collections/{collection}/records"),
+    ("collection_delete", "all", "DELETE /v1/collections/{collection}"),
     ("graph_neighbours", "direction", "each direction has a path"),
     ("memory_delete", "source", "DELETE /v1/memory/drawers"),
     ("memory_list", "wings", "GET /v1/memory/taxonomy"),

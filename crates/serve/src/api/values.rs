@@ -6,9 +6,10 @@ use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::collections::{both_filters, collection};
+use super::collections::both_filters;
 use super::endpoint::{Endpoint, Verb};
 use crate::tool::{Call, Limits};
+use crate::tools::collections::{Access, open_collection};
 
 /// Numbers of values in an answer.
 const VALUES: Limits = Limits { default: 100, agent: 100, program: 10_000 };
@@ -75,7 +76,7 @@ async fn count(
     filter: Option<Filter>,
 ) -> Result<ValueList, Failure> {
     let limit = call.limit(limit, VALUES)?;
-    let (engine, state) = collection(call, name).await?;
+    let (_, engine, state) = open_collection(call, name, Access::Read).await?;
     let ValueCounts { values, total } =
         engine.count_values(&state.name, key, filter, limit).await?;
     let values = values.into_iter();

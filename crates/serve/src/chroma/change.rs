@@ -11,13 +11,14 @@ use serde_json::{Value as Json, json};
 use super::Chroma;
 use super::backend::Addressed;
 use super::databases::database_name;
+use super::embedding;
 use super::error::{ChromaError, Reply};
 use super::filters::combined;
 use super::metadata::{MetadataChange, NewMetadata};
 use super::records::{Columns, Repeated};
 use super::reply::{json_reply, nothing, ok};
 use super::request::{collection_uuid, parse};
-use super::vectors::{ChangedVectors, NewVectors};
+use super::vectors::{ChangedVectors, NewVectors, Vectors};
 
 /// The columns of a body, with the types that its route accepts.
 #[derive(Deserialize)]
@@ -32,6 +33,9 @@ struct Body<V, M> {
 type Added = Body<NewVectors, NewMetadata>;
 type Upserted = Body<NewVectors, MetadataChange>;
 type Updated = Body<Option<ChangedVectors>, MetadataChange>;
+
+/// Records without vectors, for a collection that embeds its documents.
+type Texts<M> = Body<Option<()>, M>;
 
 #[derive(Deserialize)]
 struct Deleted {
@@ -60,10 +64,16 @@ pub(super) async fn add(
     body: Bytes,
 ) -> Reply<Response> {
     let uuid = uuid_of(path)?;
-    let Body { ids, embeddings, documents, uris, metadatas }: Added = parse(&headers, body).await?;
-    let metadatas = metadatas
-        .map(|list| list.into_iter().map(|metadata| metadata.map(MetadataChange::from)).collect());
-    let columns = Columns { ids, vectors: Some(embeddings.0), documents, uris, metadatas };
+    let columns = match parse::<Added>(&headers, body.clone()).await {
+        Ok(body) => {
+            let (vectors, body) = body.split();
+            body.with(Some(vectors.0))
+        }
+        Err(error) => {
+            let texts = parse::<Texts<NewMetadata>>(&headers, body).await;
+            texts_or(&chroma, &uuid, texts, error).await?
+        }
+    };
     put(&chroma, &uuid, columns, PutMode::Add { skip_existing: true }).await?;
     Ok(json_reply(StatusCode::CREATED, &json!({})))
 }
@@ -76,11 +86,47 @@ pub(super) async fn upsert(
     body: Bytes,
 ) -> Reply<Response> {
     let uuid = uuid_of(path)?;
-    let Body { ids, embeddings, documents, uris, metadatas }: Upserted =
-        parse(&headers, body).await?;
-    let columns = Columns { ids, vectors: Some(embeddings.0), documents, uris, metadatas };
+    let columns = match parse::<Upserted>(&headers, body.clone()).await {
+        Ok(body) => {
+            let (vectors, body) = body.split();
+            body.with(Some(vectors.0))
+        }
+        Err(error) => {
+            let texts = parse::<Texts<MetadataChange>>(&headers, body).await;
+            texts_or(&chroma, &uuid, texts, error).await?
+        }
+    };
     put(&chroma, &uuid, columns, PutMode::Merge).await?;
     Ok(nothing())
+}
+
+/// Records without vectors, if the collection embeds; otherwise the error of the request.
+async fn texts_or<M: Into<MetadataChange>>(
+    chroma: &Chroma,
+    uuid: &str,
+    texts: Reply<Texts<M>>,
+    error: ChromaError,
+) -> Reply<Columns> {
+    let Ok(texts) = texts else { return Err(error) };
+    let (backend, _call) = chroma.reading()?;
+    let embeds = match backend.engine() {
+        Some(engine) => chroma.schemas.embeds(engine, uuid).await?,
+        None => false,
+    };
+    if embeds { Ok(texts.split().1.with(None)) } else { Err(error) }
+}
+
+impl<V, M: Into<MetadataChange>> Body<V, M> {
+    fn split(self) -> (V, Body<(), M>) {
+        let Self { ids, embeddings, documents, uris, metadatas } = self;
+        (embeddings, Body { ids, embeddings: (), documents, uris, metadatas })
+    }
+
+    fn with(self, vectors: Option<Vectors>) -> Columns {
+        let Self { ids, documents, uris, metadatas, .. } = self;
+        let metadatas = metadatas.map(|list| list.into_iter().map(|it| it.map(M::into)).collect());
+        Columns { ids, vectors, documents, uris, metadatas }
+    }
 }
 
 async fn put(chroma: &Chroma, uuid: &str, columns: Columns, mode: PutMode) -> Reply<()> {
@@ -90,9 +136,15 @@ async fn put(chroma: &Chroma, uuid: &str, columns: Columns, mode: PutMode) -> Re
         PutMode::Add { .. } => Repeated::First,
         PutMode::Upsert | PutMode::Merge => Repeated::All,
     };
-    let records = columns.into_records(repeated)?;
+    let has_vectors = columns.vectors.is_some();
+    let mut records = columns.into_records(repeated)?;
     let (backend, _call) = chroma.reading()?;
     let collection = Addressed::new(&backend, uuid)?;
+    match chroma.schemas.embeds(collection.engine, uuid).await? {
+        true if has_vectors => return Err(embedding::unwanted()),
+        true => embedding::embed_records(collection.engine, &mut records).await?,
+        false => {}
+    }
     match collection.engine.put(&collection.name, records, mode, None).await {
         Ok(_) => Ok(()),
         Err(failure) => Err(collection.explain(failure, dimension).await),
@@ -113,9 +165,15 @@ pub(super) async fn update(
     let columns = Columns { ids, vectors, documents, uris, metadatas };
     columns.validate()?;
     let dimension = columns.dimension()?;
-    let patches = columns.into_patches()?;
+    let mut patches = columns.into_patches()?;
     let (backend, _call) = chroma.reading()?;
     let collection = Addressed::new(&backend, &uuid)?;
+    if chroma.schemas.embeds(collection.engine, &uuid).await? {
+        if dimension.is_some() {
+            return Err(embedding::unwanted());
+        }
+        embedding::embed_patches(collection.engine, &mut patches).await?;
+    }
     match collection.engine.update(&collection.name, patches, None).await {
         Ok(_) => Ok(nothing()),
         Err(failure) => Err(collection.explain(failure, dimension).await),

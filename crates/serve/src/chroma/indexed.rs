@@ -1,4 +1,5 @@
-//! Filters that a collection's schema forbids.
+//! What never changes about collections: filters that a schema forbids, and whether documents are
+//! embedded here.
 //!
 //! A schema can say that a key is not indexed. Chroma then refuses to filter by it, and some
 //! applications rely on that.
@@ -6,19 +7,27 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isolith_engine::{Engine, WhichCollection};
+use isolith_engine::{Engine, WhichCollection, is_built_in};
 use serde_json::Value as Json;
 
 use super::config::Settings;
 use super::error::{ChromaError, Reply};
 
-/// Maximum number of collections whose schemas are kept.
+/// Maximum number of collections of which this is kept.
 const MAX_KEPT: usize = 10_000;
 
-/// The schemas that clients gave, by the uuid of the collection; they never change. `None` if no
-/// schema was given: then every filter is allowed.
+/// What never changes about a collection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Schemas(Arc<Mutex<HashMap<String, Option<Arc<Json>>>>>);
+struct Constants {
+    /// The schema that a client gave; without one, every filter is allowed.
+    schema: Option<Arc<Json>>,
+    /// Whether its vectors come from the built-in model.
+    embeds: bool,
+}
+
+/// The constants of collections, by uuid.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Schemas(Arc<Mutex<HashMap<String, Constants>>>);
 
 impl Schemas {
     /// Refuses a filter by something that is not indexed.
@@ -32,30 +41,37 @@ impl Schemas {
         if metadata.is_null() && document.is_null() {
             return Ok(());
         }
-        let Some(schema) = self.schema(engine, uuid).await? else { return Ok(()) };
+        let Some(schema) = self.constants(engine, uuid).await?.schema else { return Ok(()) };
         if !document.is_null() {
             check_document(&schema)?;
         }
         if metadata.is_null() { Ok(()) } else { check_metadata(&schema, metadata) }
     }
 
-    async fn schema(&self, engine: &Engine, uuid: &str) -> Reply<Option<Arc<Json>>> {
+    /// Whether the documents of a collection are embedded here. If not, or if there is no such
+    /// collection, clients send vectors.
+    pub(super) async fn embeds(&self, engine: &Engine, uuid: &str) -> Reply<bool> {
+        Ok(self.constants(engine, uuid).await?.embeds)
+    }
+
+    async fn constants(&self, engine: &Engine, uuid: &str) -> Reply<Constants> {
         if let Some(known) = self.known(uuid) {
             return Ok(known);
         }
         let found = engine.find_collection(WhichCollection::Uuid(uuid.to_owned())).await?;
-        let Some(collection) = found else { return Ok(None) };
+        let Some(collection) = found else { return Ok(Constants::default()) };
         let settings = Settings::of(&collection);
         let schema = settings.has_schema().then(|| Arc::new(settings.schema(&collection)));
+        let constants = Constants { schema, embeds: is_built_in(collection.model.as_deref()) };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
-        kept.insert(uuid.to_owned(), schema.clone());
-        Ok(schema)
+        kept.insert(uuid.to_owned(), constants.clone());
+        Ok(constants)
     }
 
-    fn known(&self, uuid: &str) -> Option<Option<Arc<Json>>> {
+    fn known(&self, uuid: &str) -> Option<Constants> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(uuid).cloned()
     }
 }

@@ -8,6 +8,7 @@ mod change;
 mod collections;
 mod config;
 mod databases;
+mod embedding;
 mod error;
 mod filters;
 mod indexed;

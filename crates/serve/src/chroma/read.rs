@@ -7,11 +7,12 @@ use axum::response::Response;
 use isolith_engine::{NearRecord, Page, Selection};
 use isolith_types::{Metadata, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::Chroma;
 use super::backend::Addressed;
 use super::change::{CollectionPath, uuid_of};
+use super::embedding;
 use super::error::{ChromaError, Reply};
 use super::filters::combined;
 use super::metadata::shown;
@@ -65,6 +66,14 @@ struct Query {
     n_results: Option<u32>,
     #[serde(default = "default_query")]
     include: Vec<Include>,
+}
+
+/// The questions of a query to a collection that embeds them, as texts. Chroma's clients can send
+/// texts only where vectors are expected.
+#[derive(Deserialize)]
+struct Questions {
+    query_embeddings: Option<Vec<String>>,
+    query_texts: Option<Vec<String>>,
 }
 
 fn default_get() -> Vec<Include> {
@@ -239,8 +248,11 @@ pub(super) async fn query(
     body: Bytes,
 ) -> Reply<Response> {
     let uuid = uuid_of(path)?;
-    let Query { ids, r#where, where_document, query_embeddings, n_results, include } =
-        parse(&headers, body).await?;
+    let query = match parse(&headers, body.clone()).await {
+        Ok(query) => query,
+        Err(error) => with_texts(&chroma, &uuid, (&headers, body), error).await?,
+    };
+    let Query { ids, r#where, where_document, query_embeddings, n_results, include } = query;
     // Like Chroma, a query by ids alone requires them to exist.
     let by_ids_alone = r#where.is_null() && where_document.is_null();
     let required = ids.clone().filter(|_| by_ids_alone).unwrap_or_default();
@@ -270,6 +282,32 @@ pub(super) async fn query(
     };
     let bytes = found.iter().flatten().map(|near| size(&near.record)).sum();
     reply(bytes, move || serde_json::to_vec(&QueryReply::of(found, include))).await
+}
+
+/// The query of a request that has texts in the place of vectors, which are embedded if the
+/// collection is one that does that; otherwise the error of the request.
+async fn with_texts(
+    chroma: &Chroma,
+    uuid: &str,
+    (headers, body): (&HeaderMap, Bytes),
+    error: ChromaError,
+) -> Reply<Query> {
+    let questions = parse::<Questions>(headers, body.clone()).await;
+    let texts = match questions {
+        Ok(Questions { query_embeddings: Some(texts), query_texts: None })
+        | Ok(Questions { query_embeddings: None, query_texts: Some(texts) }) => texts,
+        _ => return Err(error),
+    };
+    let (backend, _call) = chroma.reading()?;
+    let Some(engine) = backend.engine() else { return Err(error) };
+    if !chroma.schemas.embeds(engine, uuid).await? {
+        return Err(error);
+    }
+    let mut rest: Map<String, Json> = parse(headers, body).await?;
+    rest.insert("query_embeddings".to_owned(), Json::Array(Vec::new()));
+    let mut query: Query = serde_json::from_value(Json::Object(rest)).map_err(|_| error)?;
+    query.query_embeddings = QueryVectors(embedding::embed_questions(engine, &texts).await?);
+    Ok(query)
 }
 
 /// The approximate size of a record in memory.

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Unexpected, Visitor};
 
 use super::error::{ChromaError, Reply};
+use crate::vector::{Base64Problem, from_base64};
 
 /// The vectors of a request.
 #[derive(Debug, Default, PartialEq)]
@@ -21,6 +20,12 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
+    /// Vectors of one length.
+    pub(super) fn of_rows(rows: Vec<Vec<f32>>) -> Self {
+        let lengths = rows.iter().map(|row| Some(row.len())).collect();
+        Self { numbers: rows.concat(), lengths, problem: None }
+    }
+
     /// Checks what the form of the JSON does not: base64, lengths and values.
     pub(super) fn validate(&self) -> Reply<()> {
         if let Some(problem) = &self.problem {
@@ -158,15 +163,14 @@ impl<'de> Visitor<'de> for Row<'_> {
         if !self.base64 {
             return Err(E::invalid_type(Unexpected::Str(text), &self));
         }
-        match decode(text) {
-            Ok(bytes) => {
-                let numbers = bytes.as_chunks::<4>().0.iter();
-                self.into.numbers.extend(numbers.map(|number| f32::from_le_bytes(*number)));
-                self.into.lengths.push(Some(bytes.len() / 4));
+        match from_base64(text) {
+            Ok(numbers) => {
+                self.into.lengths.push(Some(numbers.len()));
+                self.into.numbers.extend(numbers);
             }
             Err(problem) => {
                 self.into.lengths.push(None);
-                self.into.problem.get_or_insert(problem);
+                self.into.problem.get_or_insert_with(|| in_chromas_words(&problem));
             }
         }
         Ok(())
@@ -181,15 +185,14 @@ impl<'de> Visitor<'de> for Row<'_> {
     }
 }
 
-fn decode(text: &str) -> Result<Vec<u8>, String> {
-    let bytes = STANDARD.decode(text).map_err(|error| format!("Invalid base64 string: {error}"))?;
-    match bytes.len().is_multiple_of(4) {
-        true => Ok(bytes),
-        false => Err(format!(
-            "Invalid byte length: {} bytes cannot be converted to f32 values (must be divisible \
-             by 4)",
-            bytes.len()
-        )),
+/// Chroma's words for a text that is no vector.
+fn in_chromas_words(problem: &Base64Problem) -> String {
+    match problem {
+        Base64Problem::Invalid(error) => format!("Invalid base64 string: {error}"),
+        Base64Problem::Length(bytes) => format!(
+            "Invalid byte length: {bytes} bytes cannot be converted to f32 values (must be \
+             divisible by 4)"
+        ),
     }
 }
 

@@ -1,10 +1,14 @@
-//! Tools for vector collections.
+//! Tools for vector collections. Those for their records are in `records`.
 
 use std::fmt::Write as _;
 
-use isolith_engine::{Engine, Hits, Like, PutMode, Records, RecordsPut, built_in_model};
+use isolith_engine::{
+    AddCollection, CollectionState, Engine, Hits, Like, NO_SETTINGS, Patch, PutMode, Records,
+    RecordsPut, built_in_model, is_built_in, named_model,
+};
 use isolith_types::{
-    Code, Collection, CollectionSpec, Failure, Filter, Hint, Hit, Metadata, Metric, Record, counted,
+    Code, Collection, CollectionSpec, DatabaseName, Failure, Filter, Hint, Hit, Metadata, Metric,
+    Record, counted,
 };
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -12,8 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{NoArguments, check_length, check_query};
+use crate::stores::StoreOwner;
 use crate::text::{one_line, round, truncate};
 use crate::tool::{Call, Effect, Limits, Surface, Tool, ToolAnswer};
+use crate::tools::records::{RecordChange, RecordsChanged, change_records, given};
+use crate::vector::GivenVector;
 
 /// Maximum number of records per call.
 const MAX_RECORDS: usize = 100;
@@ -41,17 +48,74 @@ pub(super) fn tools() -> Vec<Tool> {
             "Add or replace records by id; creates the collection if needed. Without vectors, documents are embedded.",
             collection_add,
         ),
+        Tool::new(
+            "collection_create",
+            Effect::AddOnce,
+            "Create a collection. The model built-in embeds its documents.",
+            collection_create,
+        ),
     ]
 }
 
 async fn collection_list(call: Call, _: NoArguments) -> Result<CollectionSummaries, Failure> {
-    let collections = match call.server.stores().collections()? {
-        Some(engine) => engine.collections().await?,
-        None => Vec::new(),
-    };
+    let collections = list_collections(&call).await?;
     Ok(CollectionSummaries {
         collections: collections.into_iter().map(CollectionSummary::from).collect(),
     })
+}
+
+/// The collections of the project's store and of the user's.
+pub(crate) async fn list_collections(
+    call: &Call,
+) -> Result<Vec<(StoreOwner, Collection)>, Failure> {
+    let stores = call.server.stores();
+    let mut listed = Vec::new();
+    for store in stores.with_collections() {
+        let (owner, engine) = store?;
+        match engine.collections_of(stores.database()).await {
+            Ok(collections) => listed.extend(collections.into_iter().map(|it| (owner, it))),
+            // The database exists in the other store only, or in none.
+            Err(failure) if failure.code == Code::NotFound => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(listed)
+}
+
+/// What is done with a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A collection and its store: the project's if it has one of this name, else the user's, where it
+/// can only be read if the project has a store. Code and memory are not among them, whose names begin
+/// with `@`. Operations find the collection under the name in its state.
+pub(crate) async fn open_collection(
+    call: &Call,
+    name: &str,
+    access: Access,
+) -> Result<(StoreOwner, Engine, CollectionState), Failure> {
+    let stores = call.server.stores();
+    if name.starts_with('@') {
+        return Err(not_found(name));
+    }
+    let mut missing = None;
+    for store in stores.with_collections() {
+        let (owner, engine) = store?;
+        match engine.collection_in(stores.database(), name).await {
+            Ok(_) if access == Access::Write && missing.is_some() => {
+                let message = format!("the collection {name:?} is in the user's store");
+                return Err(Failure::new(Code::NotFound, message)
+                    .with_hint("a project's server only reads the user's collections"));
+            }
+            Ok(state) => return Ok((owner, engine, state)),
+            Err(failure) if failure.code == Code::NotFound => drop(missing.get_or_insert(failure)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(missing.unwrap_or_else(|| not_found(name)))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -66,12 +130,14 @@ struct CollectionSummary {
     dimension: Option<u32>,
     metric: String,
     model: Option<String>,
+    store: String,
 }
 
-impl From<Collection> for CollectionSummary {
-    fn from(collection: Collection) -> Self {
+impl From<(StoreOwner, Collection)> for CollectionSummary {
+    fn from((owner, collection): (StoreOwner, Collection)) -> Self {
         let Collection { name, dimension, metric, model, records, .. } = collection;
-        Self { name, records, dimension, metric: metric.name().to_owned(), model }
+        let (metric, store) = (metric.name().to_owned(), owner.name().to_owned());
+        Self { name, records, dimension, metric, model, store }
     }
 }
 
@@ -129,7 +195,8 @@ pub(crate) async fn find_records(
     filter: Option<Filter>,
 ) -> Result<Hits, Failure> {
     let limit = call.limit(limit, Limits::RESULTS)?;
-    let engine = call.server.stores().collections()?.ok_or_else(|| not_found(collection))?;
+    let (_, engine, state) = open_collection(call, collection, Access::Read).await?;
+    let collection = state.name.as_str();
     let Question { text, keywords, vector } = question;
     for query in [&text, &keywords].into_iter().flatten() {
         check_query(query)?;
@@ -228,6 +295,74 @@ impl ToolAnswer for QueryResults {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct CollectionCreate {
+    name: String,
+    dimension: Option<u32>,
+    /// Default cosine
+    metric: Option<MetricName>,
+    model: Option<String>,
+}
+
+/// The name of a metric in requests.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MetricName {
+    Cosine,
+    L2,
+    Dot,
+}
+
+impl From<MetricName> for Metric {
+    fn from(name: MetricName) -> Self {
+        match name {
+            MetricName::Cosine => Self::Cosine,
+            MetricName::L2 => Self::L2,
+            MetricName::Dot => Self::Dot,
+        }
+    }
+}
+
+async fn collection_create(
+    call: Call,
+    arguments: CollectionCreate,
+) -> Result<CollectionMade, Failure> {
+    let CollectionCreate { name, dimension, metric, model } = arguments;
+    make_collection(&call, name, (dimension, metric, model), true).await
+}
+
+/// Creates a collection. With `if_missing`, an existing one with the same properties is accepted.
+pub(crate) async fn make_collection(
+    call: &Call,
+    name: String,
+    (dimension, metric, model): (Option<u32>, Option<MetricName>, Option<String>),
+    if_missing: bool,
+) -> Result<CollectionMade, Failure> {
+    let metric = metric.map_or(Metric::Cosine, Metric::from);
+    let spec =
+        CollectionSpec { name: name.clone(), dimension, metric, model: model.map(named_model) };
+    let stores = call.server.stores();
+    let new = new_collection(stores.database(), spec, if_missing);
+    let created = stores.collections_to_write()?.ensure_collection(new).await?;
+    Ok(CollectionMade { collection: name, created })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct CollectionMade {
+    collection: String,
+    created: bool,
+}
+
+impl ToolAnswer for CollectionMade {
+    const TRUSTED: bool = true;
+
+    fn text(&self) -> String {
+        let outcome = if self.created { "created" } else { "existed already" };
+        format!("{}: {outcome}", self.collection)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CollectionAdd {
     collection: String,
     records: Vec<NewRecord>,
@@ -238,12 +373,78 @@ pub(crate) struct CollectionAdd {
 struct NewRecord {
     id: String,
     document: Option<String>,
+    vector: Option<GivenVector>,
+    metadata: Option<JsonObject>,
+}
+
+/// As [`CollectionAdd`], with changes, for which programs have a request of their own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RecordsToStore {
+    collection: String,
+    records: Vec<RecordToStore>,
+    /// Only change existing records: omitted fields are kept, metadata is merged, null removes
+    update: Option<bool>,
+}
+
+// A doc comment would be part of the tool list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RecordToStore {
+    id: String,
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    document: Option<Option<String>>,
     vector: Option<Vec<f32>>,
     metadata: Option<JsonObject>,
 }
 
-async fn collection_add(call: Call, arguments: CollectionAdd) -> Result<RecordsAdded, Failure> {
-    add_records(call, arguments, PutMode::Upsert).await
+async fn collection_add(call: Call, arguments: RecordsToStore) -> Result<RecordsStored, Failure> {
+    let RecordsToStore { collection, records, update } = arguments;
+    if update.unwrap_or(false) {
+        let change = |RecordToStore { id, document, vector, metadata }| RecordChange {
+            id,
+            document,
+            metadata,
+            vector: vector.map(GivenVector),
+        };
+        let changes = records.into_iter().map(change).collect();
+        let (changed, count) = change_records(&call, &collection, changes, MAX_RECORDS).await?;
+        let RecordsChanged { updated, unchanged, missing } = changed;
+        return Ok(RecordsStored { collection, inserted: 0, updated, unchanged, missing, count });
+    }
+    let new = |RecordToStore { id, document, vector, metadata }| NewRecord {
+        id,
+        document: document.flatten(),
+        vector: vector.map(GivenVector),
+        metadata,
+    };
+    let records = records.into_iter().map(new).collect();
+    let added = add_records(call, CollectionAdd { collection, records }, PutMode::Upsert).await?;
+    let RecordsAdded { collection, inserted, updated, unchanged, count } = added;
+    Ok(RecordsStored { collection, inserted, updated, unchanged, missing: 0, count })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RecordsStored {
+    collection: String,
+    inserted: u64,
+    updated: u64,
+    unchanged: u64,
+    missing: u64,
+    count: u64,
+}
+
+impl ToolAnswer for RecordsStored {
+    const TRUSTED: bool = true;
+
+    fn text(&self) -> String {
+        let Self { collection, inserted, updated, unchanged, missing, count } = self;
+        let missing = if *missing > 0 { format!(", {missing} not found") } else { String::new() };
+        format!(
+            "{collection}: {inserted} new, {updated} replaced, {unchanged} unchanged{missing}; {count} in total"
+        )
+    }
 }
 
 /// Adds records, and creates the collection if needed.
@@ -262,63 +463,128 @@ pub(crate) async fn add_records(
         return Err(Failure::new(Code::BadInput, message));
     }
     let embedded = records.iter().all(|record| record.vector.is_none());
-    let engine = call.server.stores().collections_to_write()?;
-    ensure_collection(&engine, &collection, embedded).await?;
-    let mut ready = Vec::with_capacity(records.len());
-    for record in records {
-        ready.push(ready_record(&engine, record, embedded).await?);
+    let mut ready = records.into_iter().map(ready_record).collect::<Result<Vec<_>, _>>()?;
+    let stores = call.server.stores();
+    let engine = stores.collections_to_write()?;
+    let known = find_for(&engine, stores.database(), &collection, embedded).await?;
+    check_vectors(&ready, embedded)?;
+    let stored = match known {
+        Some(stored) => stored,
+        None => create_for(&engine, stores.database(), &collection, embedded).await?,
+    };
+    if embedded {
+        embed_records(&engine, &mut ready).await?;
     }
     let records = Records::from_records(ready);
-    let done = engine.put(&collection, records, mode, call.key).await?.done;
+    let done = engine.put(&stored, records, mode, call.key).await?.done;
     let count = done.collection.map_or(0, |state| state.records);
     let RecordsPut { inserted, updated, unchanged, .. } = done.reply;
     Ok(RecordsAdded { collection, inserted, updated, unchanged, count })
 }
 
-/// Creates the collection if needed. Refuses to mix vectors of different models.
-async fn ensure_collection(engine: &Engine, name: &str, embedded: bool) -> Result<(), Failure> {
-    match engine.collection(name).await {
-        Ok(state) if embedded && state.model.as_deref() != Some(built_in_model()) => {
+/// The name for operations of a collection to which records are added, if it exists. Refuses to mix
+/// vectors of different models.
+async fn find_for(
+    engine: &Engine,
+    database: &DatabaseName,
+    name: &str,
+    embedded: bool,
+) -> Result<Option<String>, Failure> {
+    match engine.collection_in(database, name).await {
+        Ok(state) if embedded && !is_built_in(state.model.as_deref()) => {
             let message = format!("{name} does not use the built-in model");
             Err(Failure::new(Code::ModelUnavailable, message)
                 .with_hint("pass a vector with each record"))
         }
-        Ok(state) if !embedded && state.model.as_deref() == Some(built_in_model()) => {
-            let message = format!("{name} embeds its documents with the built-in model");
-            Err(Failure::new(Code::ModelMismatch, message)
-                .with_hint("pass documents without vectors"))
+        Ok(state) if !embedded && is_built_in(state.model.as_deref()) => {
+            Err(embeds_documents(name))
         }
-        Ok(_) => Ok(()),
+        Ok(state) => Ok(Some(state.name)),
         // A new store has no file until its first write.
-        Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => {
-            let model = embedded.then(|| built_in_model().to_owned());
-            let (name, metric) = (name.to_owned(), Metric::Cosine);
-            let spec = CollectionSpec { name, dimension: None, metric, model };
-            engine.create_collection(spec, true).await.map(drop)
-        }
+        Err(failure) if matches!(failure.code, Code::NotFound | Code::NoStore) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-async fn ready_record(
+/// Creates a collection for records, and returns its name for operations.
+async fn create_for(
     engine: &Engine,
-    record: NewRecord,
+    database: &DatabaseName,
+    name: &str,
     embedded: bool,
-) -> Result<Record, Failure> {
+) -> Result<String, Failure> {
+    let model = embedded.then(|| built_in_model().to_owned());
+    let (name, metric) = (name.to_owned(), Metric::Cosine);
+    let spec = CollectionSpec { name: name.clone(), dimension: None, metric, model };
+    engine.ensure_collection(new_collection(database, spec, true)).await?;
+    Ok(engine.collection_in(database, &name).await?.name)
+}
+
+/// A new collection to which nothing is attached.
+pub(crate) fn new_collection(
+    database: &DatabaseName,
+    spec: CollectionSpec,
+    get_or_create: bool,
+) -> AddCollection {
+    let (database, settings) = (database.clone(), NO_SETTINGS.to_owned());
+    AddCollection { database, spec, metadata: None, settings, get_or_create }
+}
+
+/// Refuses a vector for a collection whose documents are embedded.
+pub(crate) fn embeds_documents(collection: &str) -> Failure {
+    let message = format!("{collection} embeds its documents with the built-in model");
+    Failure::new(Code::ModelMismatch, message).with_hint("pass documents without vectors")
+}
+
+/// The record, whose vector is empty if there is none.
+fn ready_record(record: NewRecord) -> Result<Record, Failure> {
     let NewRecord { id, document, vector, metadata } = record;
-    let bad = |reason: String| Failure::new(Code::BadInput, format!("record {id:?}: {reason}"));
     check_length("document", document.as_deref().unwrap_or_default(), MAX_DOCUMENT_BYTES)?;
     let metadata = Metadata::from_json(metadata.map_or(Value::Null, Value::Object))
-        .map_err(|error| bad(error.to_string()))?;
-    let vector = match (vector, &document) {
-        (Some(vector), _) => vector,
-        (None, Some(text)) if embedded => engine.embed(text).await?,
-        (None, None) if embedded => {
-            return Err(bad("a document or a vector is required".to_owned()));
+        .map_err(|error| bad_record(&id, &error.to_string()))?;
+    Ok(Record { id, document, metadata, vector: vector.map(|it| it.0).unwrap_or_default() })
+}
+
+pub(crate) fn bad_record(id: &str, reason: &str) -> Failure {
+    Failure::new(Code::BadInput, format!("record {id:?}: {reason}"))
+}
+
+/// Either all records have a vector, or all have a document to embed.
+fn check_vectors(records: &[Record], embedded: bool) -> Result<(), Failure> {
+    for Record { id, document, vector, .. } in records {
+        if embedded && document.is_none() {
+            return Err(bad_record(id, "a document or a vector is required"));
         }
-        (None, _) => return Err(bad("no vector, although other records have one".to_owned())),
-    };
-    Ok(Record { id, document, metadata, vector })
+        if !embedded && vector.is_empty() {
+            return Err(bad_record(id, "no vector, although other records have one"));
+        }
+    }
+    Ok(())
+}
+
+/// Computes the vectors of records that have documents.
+async fn embed_records(engine: &Engine, records: &mut [Record]) -> Result<(), Failure> {
+    let texts = records.iter().map(|record| record.document.as_deref().unwrap_or_default());
+    let vectors = engine.embed(&texts.collect::<Vec<_>>()).await?;
+    for (record, vector) in records.iter_mut().zip(vectors) {
+        record.vector = vector.ok_or_else(|| bad_record(&record.id, NO_WORDS))?;
+    }
+    Ok(())
+}
+
+const NO_WORDS: &str = "the document has no words to embed";
+
+/// Computes the vectors of patches that replace documents.
+pub(crate) async fn embed_patches(engine: &Engine, patches: &mut [Patch]) -> Result<(), Failure> {
+    let mut changed: Vec<&mut Patch> =
+        patches.iter_mut().filter(|patch| matches!(patch.document, Some(Some(_)))).collect();
+    let texts = changed.iter().map(|patch| patch.document.iter().flatten().next());
+    let texts: Vec<&str> = texts.map(|text| text.map_or("", String::as_str)).collect();
+    let vectors = engine.embed(&texts).await?;
+    for (patch, vector) in changed.iter_mut().zip(vectors) {
+        patch.vector = Some(vector.ok_or_else(|| bad_record(&patch.id, NO_WORDS))?);
+    }
+    Ok(())
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -328,15 +594,4 @@ pub(crate) struct RecordsAdded {
     updated: u64,
     unchanged: u64,
     count: u64,
-}
-
-impl ToolAnswer for RecordsAdded {
-    const TRUSTED: bool = true;
-
-    fn text(&self) -> String {
-        let Self { collection, inserted, updated, unchanged, count } = self;
-        format!(
-            "{collection}: {inserted} new, {updated} replaced, {unchanged} unchanged; {count} in total"
-        )
-    }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolith_engine::{IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt};
+use isolith_engine::{
+    Attached, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt, named_model,
+};
 use isolith_types::{Failure, Hint, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "ingest_file",
         Effect::Change,
-        "Load a file of embeddings (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection.",
+        "Load a file (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection. Without embeddings, documents are embedded.",
         ingest_file,
     )
 }
@@ -34,7 +36,7 @@ pub(crate) struct IngestFile {
     collection: String,
     /// Skip invalid rows
     skip_bad: Option<bool>,
-    /// Model of the vectors
+    /// Model of the embeddings
     model: Option<String>,
 }
 
@@ -49,10 +51,12 @@ pub(crate) async fn load_file(call: Call, arguments: IngestFile) -> Result<Recei
     let options = IngestOptions {
         file: file.path().to_owned(),
         opened: Some(file),
+        database: call.server.stores().database().clone(),
         collection: arguments.collection,
         dimension: None,
         metric: None,
-        model: arguments.model,
+        model: arguments.model.map(named_model),
+        attached: Attached::default(),
         mode: PutMode::Upsert,
         on_error: if skip { OnError::Skip } else { OnError::Stop },
         patience: MAX_IDLE,

@@ -12,6 +12,7 @@ pub(crate) mod maintenance;
 pub(crate) mod matches;
 pub(crate) mod memory;
 pub(crate) mod recall;
+pub(crate) mod records;
 pub(crate) mod repair;
 pub(crate) mod symbols;
 
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Tool> {
         diary::tools(),
         facts::tools(),
         collections::tools(),
+        records::tools(),
         vec![ingest::tool()],
         maintenance::tools(),
         repair::tools(),
@@ -43,7 +45,7 @@ pub(crate) fn all() -> Vec<Tool> {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 32] = [
+    const NAMES: [&str; 35] = [
         "search_code",
         "search_similar",
         "read_chunk",
@@ -71,6 +73,9 @@ mod tests {
         "collection_list",
         "collection_query",
         "collection_add",
+        "collection_create",
+        "collection_get",
+        "collection_delete",
         "ingest_file",
         "health",
         "workers",

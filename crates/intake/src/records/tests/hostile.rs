@@ -3,7 +3,7 @@ use std::ops::ControlFlow;
 use isolith_types::Metric;
 use proptest::prelude::*;
 
-use crate::records::validate::validate_with;
+use crate::records::validate::{VectorSource, validate_with};
 use crate::records::{Batches, Cursor, IntakeError, OnError, Rules};
 
 const SEEDS: [&str; 4] = [
@@ -21,7 +21,7 @@ fn survive(content: &[u8], on_error: OnError, buffer: usize) {
         blocks += 1;
         ControlFlow::Continue(())
     };
-    let layout = match validate_with(content, &rules, &mut count, buffer) {
+    let layout = match validate_with(content, &rules, VectorSource::Rows, &mut count, buffer) {
         Ok(layout) => layout,
         Err(error) => {
             assert!(!matches!(error, IntakeError::Changed { .. } | IntakeError::Io(_)), "{error}");
@@ -93,7 +93,7 @@ proptest! {
     ) {
         let rules = Rules { dimension: None, metric: Metric::Dot, on_error: OnError::Stop };
         let mut go_on = |_, _| ControlFlow::Continue(());
-        let layout = validate_with(seed.as_bytes(), &rules, &mut go_on, 64).unwrap();
+        let layout = validate_with(seed.as_bytes(), &rules, VectorSource::Rows, &mut go_on, 64).unwrap();
         let cursor = Cursor { row, line: 0, offsets };
         if let Ok(mut batches) = Batches::open(seed.as_bytes(), layout, cursor) {
             while let Ok(Some(_)) = batches.next(1, 1) {}

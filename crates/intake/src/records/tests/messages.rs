@@ -229,7 +229,7 @@ fn lines_that_are_not_records_are_reported() {
     for (line, reason) in [
         ("17", "a record must be an object, found a number"),
         ("{\"id\":\"b\",\"embedding\":[1,2", "truncated at byte 55"),
-        ("{\"id\":\"b\"}", "embedding is missing"),
+        ("{\"id\":\"b\"}", "embedding is missing, and this collection does not embed documents"),
         ("{\"embedding\":[1,2]}", "id is missing"),
         (
             r#"{"id":"b","embedding":[1,2]} 7"#,

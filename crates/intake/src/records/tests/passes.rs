@@ -2,7 +2,9 @@ use std::fs::{self, File};
 use std::ops::ControlFlow;
 
 use super::{all, check_leniently, check_strictly, rules};
-use crate::records::{Batches, Cursor, Format, IntakeError, OnError, validate};
+use crate::records::{
+    Batches, Cursor, Format, IntakeError, Layout, OnError, VectorSource, validate, validate_from,
+};
 
 const LISTS: &str = r#"{"ids":["a","b","c"],"embeddings":[[1,0],[0,1],[1,1]],"metadatas":[{"k":1},null,{}],"documents":["x",null,"z"]}"#;
 
@@ -208,4 +210,85 @@ fn layouts_and_cursors_are_plain_data() {
     let text = serde_json::to_string(&cursor).unwrap();
     assert_eq!(text, r#"{"row":3,"line":4,"offsets":[1,2,0,9]}"#);
     assert_eq!(serde_json::from_str::<Cursor>(&text).unwrap(), cursor);
+}
+
+/// Checks a file whose documents may have to be embedded: those that contain a letter.
+fn check_documents(content: &str, only: bool) -> Result<Layout, IntakeError> {
+    let can_embed = |document: &str| document.contains(char::is_alphabetic);
+    let source = match only {
+        true => VectorSource::Documents(&can_embed),
+        false => VectorSource::AsFirstRow(&can_embed),
+    };
+    let mut go_on = |_, _| ControlFlow::Continue(());
+    validate_from(content.as_bytes(), &rules(OnError::Skip), source, &mut go_on)
+}
+
+#[test]
+fn documents_take_the_place_of_vectors() {
+    for file in [
+        r#"{"ids":["a","b"],"documents":["x","y"],"metadatas":[null,{"k":1}]}"#,
+        r#"{"embeddings":null,"documents":["x","y"],"ids":["a","b"]}"#,
+        r#"{"documents":["x","y"],"embeddings":[null,null],"ids":["a","b"]}"#,
+        "{\"id\":\"a\",\"document\":\"x\"}\n{\"id\":\"b\",\"text\":\"y\",\"vector\":null}",
+        r#"[{"id":"a","document":"x"},{"id":"b","embedding":null,"document":"y"}]"#,
+    ] {
+        for only in [true, false] {
+            let layout = check_documents(file, only).unwrap_or_else(|error| panic!("{error}"));
+            assert!(layout.embedded, "{file}");
+            assert_eq!((layout.rows, layout.rejected, layout.dimension), (2, 0, None));
+            let batch = all(file.as_bytes(), &layout).unwrap();
+            assert_eq!(batch.ids, ["a", "b"]);
+            assert_eq!(batch.documents, [Some("x".to_owned()), Some("y".to_owned())]);
+            assert_eq!(batch.vectors, [0.0; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_file_has_vectors_in_all_rows_or_in_none() {
+    let reasons = |file: &str, only| {
+        let layout = check_documents(file, only).unwrap();
+        let problems: Vec<_> =
+            layout.problems.iter().map(|it| (it.row, it.reason.clone())).collect();
+        (layout.embedded, problems)
+    };
+    let mixed = "it has an embedding; either all rows have one or none";
+    let own = "it has an embedding, but this collection embeds its documents itself";
+    let nothing = "document is missing, so there is nothing to embed";
+    let wordless = "document has no words to embed";
+    for file in [
+        r#"{"ids":["a","b","c","d"],"embeddings":[null,[1],null,null],"documents":["x","y",null,"7"]}"#,
+        r#"{"documents":["x","y",null,"7"],"ids":["a","b","c","d"],"embeddings":[null,[1],null,null]}"#,
+        r#"[{"id":"a","document":"x"},{"id":"b","document":"y","vector":[1]},{"id":"c"},{"id":"d","document":"7"}]"#,
+    ] {
+        for (only, unwanted) in [(false, mixed), (true, own)] {
+            let (embedded, problems) = reasons(file, only);
+            assert!(embedded, "{file}");
+            let expected = [(2, unwanted), (3, nothing), (4, wordless)];
+            assert_eq!(problems, expected.map(|(row, reason)| (row, reason.to_owned())), "{file}");
+        }
+    }
+    let missing = "embedding is missing; either all rows have one or none";
+    for file in [
+        r#"{"documents":["7","y"],"ids":["a","b"],"embeddings":[[1],null]}"#,
+        r#"[{"id":"a","document":"7","vector":[1]},{"id":"b","document":"y"}]"#,
+    ] {
+        let (embedded, problems) = reasons(file, false);
+        assert_eq!((embedded, problems), (false, vec![(2, missing.to_owned())]), "{file}");
+    }
+    let error = check_documents(r#"{"ids":["a"]}"#, false).unwrap_err().to_string();
+    assert_eq!(error, r#"the list "embeddings" is missing"#);
+    let error = check_documents(r#"{"ids":["a"],"embeddings":[[1]]}"#, true).unwrap_err();
+    assert_eq!(error.to_string(), r#"the list "documents" is missing"#);
+}
+
+#[test]
+fn all_problems_of_many_rows_are_counted() {
+    let rows = 3_000;
+    let ids: Vec<String> = (0..rows).map(|row| format!("\"{}\"", row.max(1))).collect();
+    let documents = vec!["\"7\""; rows - 1].join(",");
+    let file = format!(r#"{{"ids":[{}],"documents":["x",{documents}]}}"#, ids.join(","));
+    let layout = check_documents(&file, true).unwrap();
+    assert_eq!((layout.rejected, layout.problems.len()), (rows as u64 - 1, 1_000));
+    assert!(layout.problems.iter().all(|problem| problem.reason.contains("no words")));
 }

@@ -4,7 +4,7 @@ use isolith_types::{Metadata, Metric};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::records::validate::validate_with;
+use crate::records::validate::{VectorSource, validate_with};
 use crate::records::{Batches, Cursor, OnError, Rules};
 
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ proptest! {
             on_error: OnError::Stop,
         };
         let mut go_on = |_, _| ControlFlow::Continue(());
-        let layout = validate_with(file.as_bytes(), &rules, &mut go_on, style.buffer).unwrap();
+        let layout = validate_with(file.as_bytes(), &rules, VectorSource::Rows, &mut go_on, style.buffer).unwrap();
         prop_assert_eq!(layout.rows, rows.len() as u64);
         prop_assert_eq!(layout.dimension, Some(rows[0].vector.len() as u32));
         prop_assert_eq!(layout.hash, *blake3::hash(file.as_bytes()).as_bytes());

@@ -151,6 +151,7 @@ mod tests {
 
     use super::*;
     use crate::records::Rules;
+    use crate::records::validate::VectorSource;
 
     const LISTS: &[u8] = br#"{"ids":["a","b","c","a"],"embeddings":[[1],[1],[1],[1]]}"#;
 
@@ -158,7 +159,13 @@ mod tests {
     fn ids_with_equal_hashes_are_not_duplicates() {
         let rules = Rules { dimension: None, metric: Metric::Dot, on_error: OnError::Skip };
         let bytes = LISTS.len() as u64;
-        let pass = Pass { content: LISTS, rules: &rules, bytes, buffer_bytes: 64 };
+        let pass = Pass {
+            content: LISTS,
+            rules: &rules,
+            source: VectorSource::Rows,
+            bytes,
+            buffer_bytes: 64,
+        };
         let mut go_on = |_, _| ControlFlow::Continue(());
         let (mut findings, _) = pass.read(&mut go_on).unwrap();
         // Simulates another id with the same hash.

@@ -6,8 +6,8 @@ use crate::records::row::{
 };
 use crate::records::{Cursor, Format, IntakeError, Rules};
 
-use super::Findings;
 use super::duplicates::IdHashes;
+use super::{Findings, VectorSource};
 
 const READY: &str = "chromadb_ready";
 
@@ -15,9 +15,10 @@ const READY: &str = "chromadb_ready";
 /// of a file of lines. Its keys, in any order, tell which.
 pub(super) struct TopObject<'r> {
     rules: &'r Rules,
+    source: VectorSource<'r>,
     /// The top-level lists; those under `chromadb_ready` take precedence.
-    bare: Lists,
-    ready: Option<Lists>,
+    bare: Lists<'r>,
+    ready: Option<Lists<'r>>,
     has_id: bool,
     has_vector: bool,
     is_header: bool,
@@ -26,10 +27,11 @@ pub(super) struct TopObject<'r> {
 }
 
 impl<'r> TopObject<'r> {
-    pub(super) fn new(rules: &'r Rules) -> Self {
+    pub(super) fn new(rules: &'r Rules, source: VectorSource<'r>) -> Self {
         Self {
             rules,
-            bare: Lists::new(rules),
+            source,
+            bare: Lists::new(rules, source),
             ready: None,
             has_id: false,
             has_vector: false,
@@ -62,8 +64,8 @@ impl<'r> TopObject<'r> {
 
     fn read_ready<F: Feed>(&mut self, feed: &mut F) -> Result<(), IntakeError> {
         // Top-level keys with the same names were something else.
-        self.bare = Lists::new(self.rules);
-        let lists = self.ready.insert(Lists::new(self.rules));
+        self.bare = Lists::new(self.rules, self.source);
+        let lists = self.ready.insert(Lists::new(self.rules, self.source));
         let offset = feed.offset();
         if peek(feed)? != Some(b'{') {
             let (key, expected) = (READY, "an object of lists");
@@ -122,7 +124,8 @@ impl<'r> TopObject<'r> {
 }
 
 /// The state of reading four parallel lists.
-struct Lists {
+struct Lists<'r> {
+    source: VectorSource<'r>,
     met: [bool; 4],
     /// Where each list begins, after its bracket.
     starts: [Option<u64>; 4],
@@ -131,13 +134,20 @@ struct Lists {
     vector: Vec<f32>,
     ids: IdHashes,
     rejections: Rejections,
+    /// Rows that cannot be used if vectors are in the file.
+    without_vector: Rejections,
+    /// Rows that cannot be used if documents are embedded.
+    not_embeddable: Rejections,
+    /// Whether the first row has a vector.
+    first_has_vector: bool,
     /// Held back until it is known that these lists are used.
     error: Option<IntakeError>,
 }
 
-impl Lists {
-    fn new(rules: &Rules) -> Self {
+impl<'r> Lists<'r> {
+    fn new(rules: &Rules, source: VectorSource<'r>) -> Self {
         Self {
+            source,
             met: [false; 4],
             starts: [None; 4],
             counts: [0; 4],
@@ -145,6 +155,9 @@ impl Lists {
             vector: Vec::new(),
             ids: IdHashes::default(),
             rejections: Rejections::default(),
+            without_vector: Rejections::default(),
+            not_embeddable: Rejections::default(),
+            first_has_vector: false,
             error: None,
         }
     }
@@ -172,14 +185,15 @@ impl Lists {
             let limit = list.item_limit();
             match take_value(feed, limit).map_err(|fault| in_list(fault, row))? {
                 Taken::Whole(length) => {
-                    if let Err(flaw) = self.check(list, &feed.window()[..length], feed.offset()) {
-                        self.rejections.add(row, None, flaw);
+                    let item = &feed.window()[..length];
+                    if let Err(flaw) = self.check(list, row, item, feed.offset()) {
+                        self.rejections_of(list).add(row, None, flaw);
                     }
                     feed.advance(length);
                 }
                 Taken::TooLong(bytes) => {
                     let part = list.item_name();
-                    self.rejections.add(row, None, Flaw::TooLong { part, bytes, limit });
+                    self.rejections_of(list).add(row, None, Flaw::TooLong { part, bytes, limit });
                 }
             }
             row += 1;
@@ -188,24 +202,63 @@ impl Lists {
         Ok(())
     }
 
-    fn check(&mut self, list: List, item: &[u8], offset: u64) -> Result<(), Flaw> {
+    /// What is wrong with a vector does not matter if documents are embedded.
+    fn rejections_of(&mut self, list: List) -> &mut Rejections {
+        match list {
+            List::Embeddings => &mut self.without_vector,
+            List::Ids | List::Metadatas | List::Documents => &mut self.rejections,
+        }
+    }
+
+    fn check(&mut self, list: List, row: u64, item: &[u8], offset: u64) -> Result<(), Flaw> {
         match list {
             List::Ids => self.ids.add(&read_id(item, offset)?),
+            List::Embeddings if self.source.may_embed() && item == b"null" => {
+                return Err(self.source.missing());
+            }
             List::Embeddings => {
+                self.first_has_vector |= row == 0;
+                if self.source.may_embed() {
+                    self.not_embeddable.add(row, None, self.source.unwanted());
+                }
                 read_vector(item, offset, &mut self.vector)?;
                 self.vectors.admit(&self.vector)?;
             }
             List::Metadatas => drop(read_metadata(item, offset)?),
-            List::Documents => drop(read_document(item, offset)?),
+            List::Documents => {
+                let document = read_document(item, offset)?;
+                // Whether documents are embedded may become known only later.
+                if self.source.may_embed()
+                    && let Err(flaw) = self.source.check_document(document.as_deref())
+                {
+                    self.not_embeddable.add(row, None, flaw);
+                }
+            }
         }
         Ok(())
     }
 
-    fn conclude(self) -> Result<Findings, IntakeError> {
+    /// Whether the documents are embedded.
+    fn embeds(&self) -> bool {
+        match self.source {
+            VectorSource::Rows => false,
+            VectorSource::Documents(_) => true,
+            VectorSource::AsFirstRow(_) => {
+                let has = |list| self.starts[list as usize].is_some();
+                !self.first_has_vector
+                    && has(List::Documents)
+                    && (!has(List::Embeddings) || self.counts[List::Embeddings as usize] > 0)
+            }
+        }
+    }
+
+    fn conclude(mut self) -> Result<Findings, IntakeError> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        for list in [List::Ids, List::Embeddings] {
+        let embedded = self.embeds();
+        let needed = if embedded { List::Documents } else { List::Embeddings };
+        for list in [List::Ids, needed] {
             if self.starts[list as usize].is_none() {
                 return Err(IntakeError::MissingList { list: list.name() });
             }
@@ -217,14 +270,22 @@ impl Lists {
         if lengths.iter().any(|(_, count)| *count != rows) {
             return Err(IntakeError::Lengths { lengths });
         }
+        let mut offsets = self.starts.map(Option::unwrap_or_default);
+        let of_vectors = match embedded {
+            true => self.not_embeddable,
+            false => self.without_vector,
+        };
+        self.rejections.add_all(of_vectors);
+        if embedded {
+            // Nothing is read from there.
+            offsets[List::Embeddings as usize] = 0;
+        }
         Ok(Findings {
             format: Format::Lists,
             rows,
-            dimension: self.vectors.dimension,
-            start: Cursor {
-                offsets: self.starts.map(Option::unwrap_or_default),
-                ..Cursor::default()
-            },
+            dimension: self.vectors.dimension.filter(|_| !embedded),
+            embedded,
+            start: Cursor { offsets, ..Cursor::default() },
             header: None,
             rejections: self.rejections,
             ids: self.ids,

@@ -1,5 +1,6 @@
 mod duplicates;
 mod lists;
+mod origin;
 mod records;
 mod watched;
 
@@ -13,6 +14,7 @@ use crate::records::layout::Rejections;
 use crate::records::{Cursor, Format, IntakeError, Layout};
 use duplicates::IdHashes;
 use lists::TopObject;
+pub use origin::VectorSource;
 use watched::Watched;
 
 /// The requirements on the rows of a file.
@@ -39,7 +41,7 @@ pub enum OnError {
 /// up after the last byte; may stop the pass.
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
-/// The first pass: reads and checks the whole file.
+/// The first pass: reads and checks the whole file, whose rows have vectors.
 ///
 /// If ids repeat, all ids are read again to find the rows.
 ///
@@ -51,18 +53,32 @@ pub fn validate<C: Content + ?Sized>(
     rules: &Rules,
     progress: &mut Progress<'_>,
 ) -> Result<Layout, IntakeError> {
+    validate_from(content, rules, VectorSource::Rows, progress)
+}
+
+/// The first pass over a file whose documents may have to be embedded.
+///
+/// # Errors
+/// As [`validate`].
+pub fn validate_from<C: Content + ?Sized>(
+    content: &C,
+    rules: &Rules,
+    source: VectorSource<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Layout, IntakeError> {
     const BUFFER_BYTES: usize = 1 << 20;
-    validate_with(content, rules, progress, BUFFER_BYTES)
+    validate_with(content, rules, source, progress, BUFFER_BYTES)
 }
 
 pub(crate) fn validate_with<C: Content + ?Sized>(
     content: &C,
     rules: &Rules,
+    source: VectorSource<'_>,
     progress: &mut Progress<'_>,
     buffer_bytes: usize,
 ) -> Result<Layout, IntakeError> {
     let bytes = content.size().map_err(IntakeError::Io)?;
-    let pass = Pass { content, rules, bytes, buffer_bytes };
+    let pass = Pass { content, rules, source, bytes, buffer_bytes };
     let (findings, hash) = pass.read(progress)?;
     pass.conclude(findings, hash, progress)
 }
@@ -70,6 +86,7 @@ pub(crate) fn validate_with<C: Content + ?Sized>(
 struct Pass<'c, C: ?Sized> {
     content: &'c C,
     rules: &'c Rules,
+    source: VectorSource<'c>,
     bytes: u64,
     buffer_bytes: usize,
 }
@@ -79,6 +96,8 @@ struct Findings {
     format: Format,
     rows: u64,
     dimension: Option<u32>,
+    /// Whether the documents are to be embedded.
+    embedded: bool,
     start: Cursor,
     header: Option<String>,
     rejections: Rejections,
@@ -92,11 +111,11 @@ impl<C: Content + ?Sized> Pass<'_, C> {
             None => return Err(IntakeError::Empty),
             Some(b'{') => {
                 source.advance(1);
-                let mut top = TopObject::new(self.rules);
+                let mut top = TopObject::new(self.rules, self.source);
                 let outcome = top.read(&mut source);
                 if !stopped(&outcome) && top.is_a_record() {
                     drop(source);
-                    records::read_lines(self.open(progress)?, self.rules)?
+                    records::read_lines(self.open(progress)?, self.rules, self.source)?
                 } else {
                     outcome?;
                     let findings = top.conclude()?;
@@ -106,7 +125,7 @@ impl<C: Content + ?Sized> Pass<'_, C> {
             }
             Some(b'[') => {
                 source.advance(1);
-                let (findings, mut source) = records::read_array(source, self.rules)?;
+                let (findings, mut source) = records::read_array(source, self.rules, self.source)?;
                 expect_end(&mut source)?;
                 (findings, source)
             }
@@ -149,6 +168,7 @@ impl<C: Content + ?Sized> Pass<'_, C> {
             format: findings.format,
             rows,
             dimension: findings.dimension,
+            embedded: findings.embedded,
             bytes: self.bytes,
             hash,
             header: findings.header,

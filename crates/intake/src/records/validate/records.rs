@@ -7,21 +7,23 @@ use crate::records::row::{
 };
 use crate::records::{Cursor, Format, IntakeError, MAX_METADATA_BYTES, MAX_ROW_BYTES, Rules};
 
-use super::Findings;
 use super::duplicates::IdHashes;
+use super::{Findings, VectorSource};
 
 /// Checks a file with one record per line.
 pub(super) fn read_lines<B: Blocks>(
     source: BufferedFeed<B>,
     rules: &Rules,
+    vectors: VectorSource<'_>,
 ) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
-    read(source, Format::Lines, rules)
+    read(source, Format::Lines, rules, vectors)
 }
 
 /// Checks a list of records after its opening bracket.
 pub(super) fn read_array<B: Blocks>(
     mut source: BufferedFeed<B>,
     rules: &Rules,
+    vectors: VectorSource<'_>,
 ) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
     if let Some(first) = peek(&mut source)?
         && !matches!(first, b'{' | b']')
@@ -31,15 +33,16 @@ pub(super) fn read_array<B: Blocks>(
         let found = format!("a JSON list that begins with {kind}");
         return Err(IntakeError::Unrecognized { found });
     }
-    read(source, Format::Array, rules)
+    read(source, Format::Array, rules, vectors)
 }
 
 fn read<B: Blocks>(
     source: BufferedFeed<B>,
     format: Format,
     rules: &Rules,
+    vectors: VectorSource<'_>,
 ) -> Result<(Findings, BufferedFeed<B>), IntakeError> {
-    let mut records = Records::new(source.offset(), format, rules);
+    let mut records = Records::new(source.offset(), format, rules, vectors);
     let mut reader = RecordReader::new(source, format, 0, true);
     let mut row = 0;
     while let Some(taken) = reader.take().map_err(|fault| IntakeError::in_row(fault, row))? {
@@ -68,12 +71,18 @@ fn read<B: Blocks>(
         row += 1;
     }
     records.findings.rows = row;
-    records.findings.dimension = records.vectors.dimension;
+    records.findings.embedded = records.embedded.unwrap_or(false);
+    if !records.findings.embedded {
+        records.findings.dimension = records.vectors.dimension;
+    }
     Ok((records.findings, reader.into_source()))
 }
 
-struct Records {
+struct Records<'e> {
     findings: Findings,
+    source: VectorSource<'e>,
+    /// Whether documents are embedded, once that is known.
+    embedded: Option<bool>,
     vectors: VectorRule,
     vector: Vec<f32>,
 }
@@ -83,19 +92,25 @@ enum Verdict {
     Header,
 }
 
-impl Records {
-    fn new(offset: u64, format: Format, rules: &Rules) -> Self {
+impl<'e> Records<'e> {
+    fn new(offset: u64, format: Format, rules: &Rules, source: VectorSource<'e>) -> Self {
         let findings = Findings {
             format,
             rows: 0,
             dimension: None,
+            embedded: false,
             start: Cursor { offsets: [offset, 0, 0, 0], ..Cursor::default() },
             header: None,
             rejections: Rejections::default(),
             ids: IdHashes::default(),
         };
         let vectors = VectorRule { dimension: rules.dimension, metric: rules.metric };
-        Self { findings, vectors, vector: Vec::new() }
+        let embedded = match source {
+            VectorSource::Rows => Some(false),
+            VectorSource::Documents(_) => Some(true),
+            VectorSource::AsFirstRow(_) => None,
+        };
+        Self { findings, source, embedded, vectors, vector: Vec::new() }
     }
 
     fn check(&mut self, bytes: &[u8], offset: u64) -> Result<Verdict, Flaw> {
@@ -105,15 +120,26 @@ impl Records {
         }
         let id = parts.id.ok_or(Flaw::Missing { part: "id" })?;
         let id = read_id(id.bytes, id.offset)?;
-        let vector = parts.vector.ok_or(Flaw::Missing { part: "embedding" })?;
-        read_vector(vector.bytes, vector.offset, &mut self.vector)?;
+        let may_embed = self.source.may_embed();
+        let vector = parts.vector.filter(|vector| !(may_embed && vector.bytes == b"null"));
+        match (vector, self.embedded) {
+            (Some(_), Some(true)) => return Err(self.source.unwanted()),
+            (Some(vector), _) => read_vector(vector.bytes, vector.offset, &mut self.vector)?,
+            (None, Some(false)) => return Err(self.source.missing()),
+            (None, _) => {}
+        }
         if let Some(metadata) = parts.metadata {
             read_metadata(metadata.bytes, metadata.offset)?;
         }
-        if let Some(document) = parts.document {
-            read_document(document.bytes, document.offset)?;
+        let document = match parts.document {
+            Some(document) => read_document(document.bytes, document.offset)?,
+            None => None,
+        };
+        match vector {
+            Some(_) => self.vectors.admit(&self.vector)?,
+            None => self.source.check_document(document.as_deref())?,
         }
-        self.vectors.admit(&self.vector)?;
+        self.embedded.get_or_insert(vector.is_none());
         self.findings.ids.add(&id);
         Ok(Verdict::Record)
     }
