@@ -68,6 +68,9 @@ class EmbeddedByServer:
     def embed_query(self, input):
         return [Text(text) for text in input]
 
+    def name(self):
+        return "isolith"
+
 
 def documents_that_the_server_embeds(client):
     notes = client.create_collection(

@@ -16,7 +16,7 @@ class Visit:
     def __init__(self, client, tools):
         self.client, self.tools, self.called = client, {tool.name: tool for tool in tools}, set()
 
-    async def call(self, name, **arguments):
+    async def call(self, name, /, **arguments):
         """The structured answer of a call that succeeds."""
         result = await self.client.call_tool(name, arguments)
         text = "".join(block.text for block in result.content)
@@ -26,7 +26,7 @@ class Visit:
         self.called.add(name)
         return result.structured_content
 
-    async def refused(self, code, name, **arguments):
+    async def refused(self, code, name, /, **arguments):
         """A call that fails, with its code."""
         result = await self.client.call_tool(name, arguments)
         assert result.is_error, f"{name}({arguments}) should be refused"
