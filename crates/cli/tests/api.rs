@@ -487,6 +487,28 @@ fn a_server_ends_with_the_process_that_it_was_started_for() {
 }
 
 #[test]
+fn deaths_of_workers_can_be_looked_up() {
+    let env = TestEnv::new();
+    let mut command = env.command(&SERVE);
+    command.env("ISOLITH_FAULT", "read.memory:segfault");
+    let server = ApiServer::start(command);
+    server.post("/v1/memory/drawers", &json!({ "text": "a", "wing": "w", "room": "r" }));
+    assert_eq!(server.get("/v1/crashes"), json!({ "crashes": [] }));
+    let refused = server.ask("GET /v1/memory/search?query=a", &Value::Null);
+    assert_eq!(refused.refused(), (422, "quarantined".to_owned()));
+    let death = serde_json::from_str::<Value>(&refused.body).unwrap()["error"]["death"].clone();
+    assert_eq!((&death["class"], &death["signal"]), (&json!("crash"), &json!(11)), "{death}");
+    let all = server.get("/v1/crashes?limit=10");
+    assert_eq!(all["crashes"].as_array().unwrap().len(), 2, "{all}");
+    let found = server.get(&format!("/v1/crashes?worker_pid={}", death["worker_pid"]));
+    let crash = &found["crashes"][0];
+    assert_eq!(found["crashes"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(crash["job"]["kind"], "memory", "{found}");
+    assert_eq!((&crash["signal"], &crash["action"]), (&json!(11), &json!("quarantined")));
+    assert!(env.store().join("crashes").join(crash["report"].as_str().unwrap()).exists());
+}
+
+#[test]
 fn a_client_that_goes_away_leaves_no_call_running() {
     let env = TestEnv::new();
     let mut command = env.command(&SERVE);

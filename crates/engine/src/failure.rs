@@ -40,7 +40,7 @@ fn note(death: &Death) -> DeathNote {
         End::Exited(code) => (None, Some(code)),
         End::Unknown => (None, None),
     };
-    DeathNote { class: death.class.to_string(), signal, exit_code }
+    DeathNote { class: death.class.to_string(), signal, exit_code, worker_pid: death.pid }
 }
 
 /// The store was replaced by another one while it was open.

@@ -31,7 +31,8 @@ pub use operation::{Operation, Operations};
 pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};
 pub use probe::{
     Adopt, Check, CollectionRebuild, CrashHistory, EnforceLimits, Finding, Health, Probe, ProbeJob,
-    ProbeReply, RecoverLog, RemoveLeftovers, Repair, RunCheck, Salvage, bytes_below, locks,
+    ProbeReply, RecoverLog, RemoveLeftovers, Repair, RunCheck, Salvage, bytes_below, crash_reports,
+    locks,
 };
 pub use reader::StoreReader;
 pub use settings::StoreSettings;

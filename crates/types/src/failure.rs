@@ -45,6 +45,8 @@ pub struct DeathNote {
     pub signal: Option<i32>,
     /// The code it exited with.
     pub exit_code: Option<i32>,
+    /// Its process id, which is also in its crash report.
+    pub worker_pid: u32,
 }
 
 impl Failure {

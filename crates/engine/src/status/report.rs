@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use isolate::{BreakerState, DeathClass};
+use isolate::{BreakerState, CrashReport, DeathClass};
 use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
-use isolith_roles::{CrashHistory, bytes_below};
+use isolith_roles::{CrashHistory, bytes_below, crash_reports};
 use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
 use isolith_types::{Code, Failure, Wing, counted};
 use serde::Serialize;
@@ -132,6 +132,12 @@ pub struct FrontStatus {
 }
 
 impl Engine {
+    /// The reports of dead workers by file name, the newest first. Those that cannot be read are
+    /// left out.
+    pub fn crash_reports(&self) -> impl Iterator<Item = (String, CrashReport)> + use<> {
+        crash_reports(&self.inner.folder.crashes())
+    }
+
     /// Reports the status of the store and its live fronts. Omits what cannot be determined, and
     /// says why.
     pub async fn status(&self) -> StatusReport {

@@ -38,23 +38,36 @@ pub struct CrashHistory {
     pub unreadable: u64,
 }
 
+/// The reports in a store's `crashes/` by file name, the newest first. A missing folder has none.
+pub fn crash_reports(folder: &Path) -> impl Iterator<Item = (String, CrashReport)> + use<> {
+    newest_reports(folder).filter_map(|(name, report)| Some((name, report?)))
+}
+
+/// File names of reports and what is in them, the newest first; `None` if one cannot be read.
+fn newest_reports(folder: &Path) -> impl Iterator<Item = (String, Option<CrashReport>)> + use<> {
+    let opened = Folder::open(folder).ok();
+    let entries = opened.as_ref().and_then(|folder| folder.entries().ok()).unwrap_or_default();
+    let mut names: Vec<String> = entries
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::File && is_crash_report(&entry.name))
+        .map(|entry| entry.name)
+        .collect();
+    // Names sort by time.
+    names.sort_unstable_by(|one, other| other.cmp(one));
+    names.into_iter().take(MAX_REPORTS).map(move |name| {
+        let report = opened.as_ref().and_then(|folder| read_report(folder, &name));
+        (name, report)
+    })
+}
+
 impl CrashHistory {
     /// Reads the reports in a store's `crashes/`. A missing folder has none.
     pub fn read(folder: &Path) -> Self {
-        let opened = Folder::open(folder).ok();
-        let entries = opened.as_ref().and_then(|folder| folder.entries().ok()).unwrap_or_default();
-        let mut names: Vec<String> = entries
-            .into_iter()
-            .filter(|entry| entry.kind == EntryKind::File && is_crash_report(&entry.name))
-            .map(|entry| entry.name)
-            .collect();
-        // Names sort by time.
-        names.sort_unstable();
         let now = unix_ms();
         // Deleted reports are still counted.
         let mut history = Self { by_class: removed_reports(folder), ..Self::default() };
-        for name in names.iter().rev().take(MAX_REPORTS) {
-            match opened.as_ref().and_then(|folder| read_report(folder, name)) {
+        for (name, report) in newest_reports(folder) {
+            match report {
                 Some(report) => history.add(report, now),
                 // Deleted in the meantime, or incomplete.
                 None => history.unreadable += u64::from(folder.join(name).exists()),

@@ -28,7 +28,7 @@ use isolith_types::{Code, Failure};
 use crate::drawers;
 use crate::operation::Perform;
 use crate::settings::{StoreSettings, pass_on_if_replaced, replaced_error, store_sandbox};
-pub use crashes::CrashHistory;
+pub use crashes::{CrashHistory, crash_reports};
 pub use finding::{Check, CollectionRebuild, Finding, Health, Repair};
 pub use machine::{bytes_below, locks};
 pub use operations::{

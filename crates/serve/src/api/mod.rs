@@ -6,6 +6,7 @@
 mod answer;
 mod code;
 mod collections;
+mod crashes;
 mod docs;
 mod endpoint;
 mod events;
@@ -49,6 +50,7 @@ fn endpoints() -> Vec<Endpoint> {
         records::endpoints(),
         values::endpoints(),
         status::endpoints(),
+        crashes::endpoints(),
     ];
     groups.into_iter().flatten().collect()
 }

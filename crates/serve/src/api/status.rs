@@ -153,7 +153,7 @@ struct Worker {
     rss_bytes: Option<u64>,
 }
 
-fn name_of(value: &impl Serialize) -> String {
+pub(super) fn name_of(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 
