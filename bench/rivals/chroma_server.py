@@ -9,6 +9,7 @@ the bodies that the Python client would send.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -93,7 +94,8 @@ class Server:
 
     def stop(self):
         for process in self.family():
-            process.terminate()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
         self.process.wait(60)
 
     def call(self, method, path, body=None):
@@ -225,6 +227,10 @@ def measure(server, data, seconds, folder):
     return rows
 
 
+def is_more_better(row):
+    return row.startswith(("add,", "recall"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("isolith")
@@ -248,7 +254,8 @@ def main():
     print(f"{'':44} {'isolith':>10} {'Chroma':>10} {'ratio':>8}")
     for row, value in results["isolith"].items():
         other = results["Chroma"][row]
-        ratio = other / value if value else float("nan")
+        better, worse = (value, other) if is_more_better(row) else (other, value)
+        ratio = better / worse if worse else float("nan")
         print(f"{row:44} {value:10.3f} {other:10.3f} {ratio:8.2f}")
 
 
