@@ -119,7 +119,7 @@ fn run_on(
     let reads = action.reads();
     let (mut session, state) = places.find(name, reads, output)?;
     if let CollectionAction::Delete { yes: false } = action
-        && !change::confirm_deletion(&state, name, output)?
+        && !change::confirm_deletion(&mut session, &state, name, output)?
     {
         session.close();
         return Ok(ExitCode::SUCCESS);

@@ -135,13 +135,15 @@ impl Output {
 
     /// Asks for confirmation. `None` without a terminal.
     pub(crate) fn ask(&self, question: &str) -> Option<bool> {
+        self.show_question(question).then(read_answer).flatten()
+    }
+
+    /// Prints a question for [`read_answer`], if there is a terminal to answer it.
+    pub(crate) fn show_question(&self, question: &str) -> bool {
         if self.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            return None;
+            return false;
         }
-        let _ = write!(terminal::stderr(), "{question} [y/N] ");
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer).ok()?;
-        Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+        write!(terminal::stderr(), "{question} [y/N] ").is_ok()
     }
 
     /// Prints one JSON document per line.
@@ -307,6 +309,13 @@ impl Paint {
     fn styled(&self, text: &str, code: &str) -> String {
         if self.coloured { terminal::style(text, code) } else { text.to_owned() }
     }
+}
+
+/// Waits for a line on standard input that confirms or declines.
+pub(crate) fn read_answer() -> Option<bool> {
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).ok()?;
+    Some(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 #[cfg(test)]

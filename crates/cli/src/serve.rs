@@ -114,7 +114,7 @@ fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
             "no token needed: only you can use the socket".to_owned()
         }
         TokenSource::None => {
-            "warning: no token is required; every user of this machine can read what is stored"
+            "warning: no token is required; every user and program on this machine can read and change what is stored"
                 .to_owned()
         }
         TokenSource::File(file) => format!("clients need the token in {}", file.display()),

@@ -8,6 +8,8 @@ use isolith_engine::{CypherQuery, Engine, EngineOptions, QueryCheck, StatusSocke
 use isolith_types::{Code, Failure};
 use tokio::runtime::Runtime;
 
+use crate::output::{Output, read_answer};
+
 /// How long running jobs may take after the first signal.
 pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
@@ -56,6 +58,24 @@ impl Session {
         let pools = || engine.pools();
         let outcome = runtime.block_on(run_until_signalled(signals, pools, DRAIN, work(engine)));
         outcome.map_err(|Interrupted { signal, output }| (signal, output))
+    }
+
+    /// Asks for confirmation; `None` without a terminal. A signal ends the command, as while work
+    /// is done.
+    pub(crate) fn ask(&mut self, question: &str, output: &Output) -> Result<Option<bool>, Failure> {
+        if !output.show_question(question) {
+            return Ok(None);
+        }
+        let Self { runtime, engine, signals } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                answer = tokio::task::spawn_blocking(read_answer) => Ok(answer.ok().flatten()),
+                signal = signals.next() => {
+                    engine.close().await;
+                    Err(interrupted(signal))
+                }
+            }
+        })
     }
 
     /// Finishes what the command's writes left to do, then stops the workers.

@@ -265,6 +265,22 @@ fn collections_are_described_as_by_chroma() {
 }
 
 #[test]
+fn zero_vectors_are_healthy_and_can_be_restored() {
+    let env = TestEnv::new();
+    let server = Server::of(&env, &[]);
+    let path = server.collection(json!({"name": "zeros", "metadata": {"hnsw:space": "cosine"}}));
+    let records = json!({"ids": ["a", "z"], "embeddings": [[1, 2], [0, 0]]});
+    server.ok(&format!("POST {path}/add"), records);
+    let report = env.json(&["doctor"]);
+    assert_eq!(report["ok"], true, "{report}");
+    let file = env.path("zeros.jsonl");
+    let file = file.to_str().unwrap();
+    env.run(&["export", "zeros", "--out", file]);
+    env.json(&["import", file, "--collection", "copy"]);
+    assert_eq!(env.count("copy"), 2);
+}
+
+#[test]
 fn databases_separate_collections() {
     let env = TestEnv::new();
     let server = Server::of(&env, &["--allow-reset"]);

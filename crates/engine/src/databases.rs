@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use isolate::Bulk;
+use isolith_embed::DIMENSION;
 use isolith_protocol::{
     AddCollection, ChangeCollection, CollectionAdded, CollectionDeleted, CollectionState,
     CountCollections, CreateDatabase, CreateTenant, DeleteDatabase, DeleteRecords, FindCollection,
@@ -15,7 +16,7 @@ use isolith_types::{
 };
 
 use crate::open::Engine;
-use crate::search::Answered;
+use crate::search::{Answered, is_built_in};
 use crate::writes::Written;
 
 /// The settings of a collection that Chroma's clients did not create.
@@ -194,6 +195,7 @@ impl Engine {
     /// `not_found` for the database, `already_exists`, `model_mismatch`; any error of a write.
     pub async fn ensure_collection(&self, new: AddCollection) -> Result<bool, Failure> {
         let AddCollection { database, spec, get_or_create, .. } = &new;
+        check_dimension(spec)?;
         if database.is_default() && new.metadata.is_none() && new.settings == NO_SETTINGS {
             let written = self.create_collection(spec.clone(), *get_or_create).await?;
             return Ok(written.done.reply.created);
@@ -305,6 +307,20 @@ impl Engine {
 fn no_database(database: &DatabaseName) -> Failure {
     Failure::new(Code::NotFound, format!("there is no database {database}"))
         .with_hint("Chroma's clients create databases: AdminClient.create_database")
+}
+
+/// Checks that vectors of the built-in model fit.
+fn check_dimension(spec: &CollectionSpec) -> Result<(), Failure> {
+    match spec.dimension {
+        Some(dimension)
+            if dimension as usize != DIMENSION && is_built_in(spec.model.as_deref()) =>
+        {
+            let message =
+                format!("the built-in model has the dimension {DIMENSION}, not {dimension}");
+            Err(Failure::new(Code::BadInput, message).with_hint("leave out the dimension"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks an existing collection as [`Engine::create_collection`] does.

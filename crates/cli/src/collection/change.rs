@@ -9,6 +9,7 @@ use isolith_types::{Code, CollectionKind, Failure, Metadata, counted};
 use serde_json::json;
 
 use crate::output::Output;
+use crate::session::Session;
 
 /// Changes of records.
 pub(crate) struct RecordChange {
@@ -67,6 +68,7 @@ pub(super) async fn update_records(
 
 /// Asks whether to delete a collection with records. Returns whether to go on.
 pub(super) fn confirm_deletion(
+    session: &mut Session,
     state: &CollectionState,
     name: &str,
     output: &Output,
@@ -76,7 +78,7 @@ pub(super) fn confirm_deletion(
         return Ok(true);
     }
     let question = format!("Delete {name} with {}?", counted(state.records, "record"));
-    match output.ask(&question) {
+    match session.ask(&question, output)? {
         Some(true) => Ok(true),
         Some(false) => {
             output.note("nothing was deleted");

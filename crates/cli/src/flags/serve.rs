@@ -93,7 +93,7 @@ pub(super) struct TypedServe {
     token_file: Option<PathBuf>,
     /// Require no token (loopback addresses only)
     ///
-    /// Every user and program on this machine can then read what is stored.
+    /// Every user and program on this machine can then read and change what is stored.
     #[arg(long, help_heading = "Server", conflicts_with = "token_file")]
     no_token: bool,
     /// Host name that clients may use for the server; may be repeated

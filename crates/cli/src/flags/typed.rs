@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use isolith_engine::{Key, OnError};
 use isolith_types::DatabaseName;
@@ -405,15 +405,16 @@ pub(super) enum TypedCollection {
 
 /// What to change in records.
 #[derive(Args)]
+#[command(group = ArgGroup::new("change").required(true).multiple(true))]
 pub(super) struct TypedChange {
     /// Id of a record; may be repeated
     #[arg(long = "id", value_name = "ID", required = true)]
     pub(super) ids: Vec<String>,
     /// Merged into the metadata; null removes a key
-    #[arg(long, value_name = "JSON", required_unless_present = "document")]
+    #[arg(long, value_name = "JSON", group = "change")]
     pub(super) metadata: Option<String>,
     /// Replaces the document; embedded if the collection uses the built-in model
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", group = "change")]
     pub(super) document: Option<String>,
 }
 

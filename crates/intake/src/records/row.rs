@@ -94,17 +94,22 @@ pub(crate) fn read_vector(bytes: &[u8], offset: u64, vector: &mut Vec<f32>) -> R
 pub(crate) struct VectorRule {
     /// If not given, set by the first vector.
     pub(crate) dimension: Option<u32>,
-    pub(crate) metric: Metric,
+    pub(crate) refuses_zero: bool,
 }
 
 impl VectorRule {
+    /// A zero vector has no direction, so a file that has one for cosine is probably wrong.
+    pub(crate) fn new(dimension: Option<u32>, metric: Metric) -> Self {
+        Self { dimension, refuses_zero: metric == Metric::Cosine }
+    }
+
     pub(crate) fn admit(&mut self, vector: &[f32]) -> Result<(), Flaw> {
         if let Some(expected) = self.dimension
             && vector.len() != expected as usize
         {
             return Err(Flaw::Dimension { found: vector.len(), expected });
         }
-        if self.metric == Metric::Cosine && vector.iter().all(|value| *value == 0.0) {
+        if self.refuses_zero && vector.iter().all(|value| *value == 0.0) {
             return Err(Flaw::ZeroVector);
         }
         let square: f64 = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();

@@ -34,7 +34,7 @@ pub(super) fn check(
     let states = reader.snapshot()?.collections()?;
     let mut results = SelfQueryResults::default();
     for state in states.iter().filter(|state| state.records > 0) {
-        for stored in sample(reader, state)? {
+        for stored in sample(reader, state)?.iter().filter(|it| can_be_found(state, it)) {
             let search = FindNearest {
                 collection: state.name.clone(),
                 vector: Bulk::from(bytes(&stored.record.vector)),
@@ -42,7 +42,7 @@ pub(super) fn check(
                 filter: None,
             };
             let reply = worker.handle(search.into(), context);
-            results.add(reader, state, &stored, reply)?;
+            results.add(reader, state, stored, reply)?;
         }
     }
     Ok(results.into_finding())
@@ -118,6 +118,11 @@ impl SelfQueryResults {
             None => Finding::ok(format!("searches find all {tried} sampled vectors")),
         }
     }
+}
+
+/// By cosine, nothing is near a zero vector, and queries for one are refused.
+fn can_be_found(state: &CollectionState, stored: &StoredRecord) -> bool {
+    state.metric != Metric::Cosine || stored.record.vector.iter().any(|number| *number != 0.0)
 }
 
 /// Whether the record is among the hits, or all hits are at least as near. By inner product,

@@ -69,17 +69,20 @@ pub(crate) async fn list_collections(
     call: &Call,
 ) -> Result<Vec<(StoreOwner, Collection)>, Failure> {
     let stores = call.server.stores();
-    let mut listed = Vec::new();
+    let (mut listed, mut missing) = (Vec::new(), None);
     for store in stores.with_collections() {
         let (owner, engine) = store?;
         match engine.collections_of(stores.database()).await {
             Ok(collections) => listed.extend(collections.into_iter().map(|it| (owner, it))),
-            // The database exists in the other store only, or in none.
-            Err(failure) if failure.code == Code::NotFound => {}
+            // The database may exist in the other store only.
+            Err(failure) if failure.code == Code::NotFound => missing = Some(failure),
             Err(failure) => return Err(failure),
         }
     }
-    Ok(listed)
+    match missing {
+        Some(failure) if listed.is_empty() => Err(failure),
+        _ => Ok(listed),
+    }
 }
 
 /// What is done with a collection.

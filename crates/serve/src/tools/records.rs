@@ -199,7 +199,7 @@ async fn collection_delete(
         (None, Some(filter), false) => Which::Matching(filter),
         (None, None, true) => {
             let deleted = delete_collection(&call, &collection).await?;
-            return Ok(RecordsGone { deleted, missing: 0 });
+            return Ok(RecordsGone { deleted, missing: 0, whole: Some(collection) });
         }
         _ => {
             let message = "pass exactly one of ids, where and all";
@@ -223,7 +223,7 @@ pub(crate) async fn delete_records(
 ) -> Result<RecordsGone, Failure> {
     let (_, engine, state) = open_collection(call, collection, Access::Write).await?;
     let done = engine.delete(&state.name, which, call.key).await?.done.reply;
-    Ok(RecordsGone { deleted: done.deleted, missing: done.missing })
+    Ok(RecordsGone { deleted: done.deleted, missing: done.missing, whole: None })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -231,16 +231,20 @@ pub(crate) struct RecordsGone {
     deleted: u64,
     /// Number of ids that do not exist.
     missing: u64,
+    /// The collection, if it is gone as well.
+    #[serde(skip)]
+    whole: Option<String>,
 }
 
 impl ToolAnswer for RecordsGone {
     const TRUSTED: bool = true;
 
     fn text(&self) -> String {
-        let missing = match self.missing {
-            0 => String::new(),
-            missing => format!(", {} not found", counted(missing, "id")),
-        };
-        format!("deleted {}{missing}", counted(self.deleted, "record"))
+        let records = counted(self.deleted, "record");
+        match (&self.whole, self.missing) {
+            (Some(collection), _) => format!("deleted the collection {collection} with {records}"),
+            (None, 0) => format!("deleted {records}"),
+            (None, missing) => format!("deleted {records}, {} not found", counted(missing, "id")),
+        }
     }
 }

@@ -198,7 +198,7 @@ fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
         .into_iter()
         .map(|other| (edit_distance(&wanted, &other.to_lowercase()), other))
         .filter(|(edit_distance, other)| {
-            *edit_distance <= 2.max(wanted.chars().count() / 3)
+            *edit_distance <= 1.max(wanted.chars().count() / 3)
                 || (wanted.len() > 2 && other.to_lowercase().contains(&wanted))
         })
         .collect();

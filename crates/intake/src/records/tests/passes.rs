@@ -72,6 +72,14 @@ fn the_header_of_an_export_is_kept_and_skipped() {
 }
 
 #[test]
+fn only_exports_may_have_zero_vectors() {
+    let header = "{\"isolith_export\":1}\n";
+    let row = "{\"id\":\"a\",\"vector\":[0,0]}\n";
+    assert!(check_strictly(row).is_err());
+    assert_eq!(check_strictly(&format!("{header}{row}")).unwrap().rows, 1);
+}
+
+#[test]
 fn a_document_is_preferred_to_a_text() {
     let file = r#"{"id":"a","text":"no","embedding":[1],"document":"yes","x":{"y":[]}}"#;
     let layout = check_strictly(file).unwrap();

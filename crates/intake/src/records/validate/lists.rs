@@ -151,7 +151,7 @@ impl<'r> Lists<'r> {
             met: [false; 4],
             starts: [None; 4],
             counts: [0; 4],
-            vectors: VectorRule { dimension: rules.dimension, metric: rules.metric },
+            vectors: VectorRule::new(rules.dimension, rules.metric),
             vector: Vec::new(),
             ids: IdHashes::default(),
             rejections: Rejections::default(),

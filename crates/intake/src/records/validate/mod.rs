@@ -22,7 +22,7 @@ use watched::Watched;
 pub struct Rules {
     /// The dimension of the vectors; if not given, that of the first one.
     pub dimension: Option<u32>,
-    /// The metric of the collection: zero vectors are refused for cosine.
+    /// The metric of the collection: zero vectors are refused for cosine, except in exports.
     pub metric: Metric,
     /// How to handle unusable rows.
     pub on_error: OnError,

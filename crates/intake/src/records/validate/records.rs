@@ -104,7 +104,7 @@ impl<'e> Records<'e> {
             rejections: Rejections::default(),
             ids: IdHashes::default(),
         };
-        let vectors = VectorRule { dimension: rules.dimension, metric: rules.metric };
+        let vectors = VectorRule::new(rules.dimension, rules.metric);
         let embedded = match source {
             VectorSource::Rows => Some(false),
             VectorSource::Documents(_) => Some(true),
@@ -156,6 +156,8 @@ impl<'e> Records<'e> {
             return Err(IntakeError::Unrecognized { found });
         };
         self.findings.header = Some(text.trim().to_owned());
+        // Collections may have zero vectors, which Chroma's clients can add.
+        self.vectors.refuses_zero = false;
         Ok(())
     }
 }
