@@ -1,0 +1,327 @@
+"""Memory: texts in rooms of wings, and diaries of agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from .._call import Call, Endpoint, Moment, Plan, strings
+from .._model import Model, Rows, many
+from .._operation import Asynchronous, Blocking, Page, listing, operation
+
+_SEARCH = Endpoint("POST", "/memory/search", repeatable=True)
+_ADD = Endpoint("POST", "/memory/drawers", keyed=True)
+_LIST = Endpoint("GET", "/memory/drawers")
+_GET = Endpoint("GET", "/memory/drawers/{id}")
+_UPDATE = Endpoint("PATCH", "/memory/drawers/{id}", keyed=True)
+_DELETE = Endpoint("DELETE", "/memory/drawers/{id}", keyed=True)
+_DELETE_SOURCE = Endpoint("DELETE", "/memory/drawers", keyed=True)
+_TAXONOMY = Endpoint("GET", "/memory/taxonomy")
+_DUPLICATES = Endpoint("POST", "/memory/duplicates", repeatable=True)
+_WRITE_DIARY = Endpoint("POST", "/memory/diaries/{agent}", keyed=True)
+_READ_DIARY = Endpoint("GET", "/memory/diaries/{agent}")
+
+
+@dataclass(frozen=True)
+class Drawer(Model):
+    """A text, verbatim, and where it belongs. ``position`` is the order of arrival in its room."""
+
+    id: str
+    wing: str
+    room: str
+    text: str
+    position: int = 0
+    source: str | None = None
+    author: str | None = None
+    date: str | None = None
+    tags: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryHit(Drawer):
+    """A drawer that was found. ``passage`` is the part of its text that fits best."""
+
+    passage: str = ""
+    score: float = 0.0
+    why: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MemoryHits(Model, Rows[MemoryHit]):
+    """Hits, the best first.
+
+    ``weak`` says that nothing fits the query well, ``degraded`` why the answer is incomplete.
+    """
+
+    hits: list[MemoryHit] = many(MemoryHit)
+    weak: bool = False
+    degraded: str | None = None
+    took_ms: int = 0
+
+    def _items(self) -> list[MemoryHit]:
+        return self.hits
+
+
+@dataclass(frozen=True)
+class Added(Model):
+    """What happened to a text: if it was stored before, ``created`` is false."""
+
+    id: str
+    created: bool
+    duplicate_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Updated(Model):
+    """Whether a drawer was changed."""
+
+    id: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Deleted(Model):
+    """How many were deleted, and how many ids did not exist."""
+
+    deleted: int
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class SimilarDrawer(Model):
+    """A drawer that is nearly identical; the beginning of its text."""
+
+    id: str
+    wing: str
+    room: str
+    text: str
+    similarity: float
+
+
+@dataclass(frozen=True)
+class DuplicateCheck(Model):
+    """Whether a text is nearly identical to others."""
+
+    duplicate: bool
+    similar: list[SimilarDrawer] = many(SimilarDrawer)
+
+
+@dataclass(frozen=True)
+class DiaryEntry(Model):
+    """An entry of a diary."""
+
+    id: str
+    text: str
+    date: str | None = None
+    topic: str | None = None
+
+
+class MemoryOperations:
+    """Texts in rooms of wings, and diaries of agents."""
+
+    @operation
+    def add(
+        self,
+        text: str,
+        *,
+        wing: str = "general",
+        room: str = "general",
+        source: str | None = None,
+        author: str | None = None,
+        date: Moment | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Plan[Added]:
+        """Stores a text verbatim. The same text in the same place is stored once.
+
+        :param key: repeating the call with the same key within a day changes nothing
+        """
+        return _ADD(
+            Added.from_json,
+            idempotency_key=key,
+            text=text,
+            wing=wing,
+            room=room,
+            source=source,
+            author=author,
+            date=date,
+            tags=strings("tags", tags),
+            metadata=metadata,
+        )
+
+    @operation
+    def search(
+        self,
+        query: str,
+        *,
+        wing: str | None = None,
+        room: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int | None = None,
+    ) -> Plan[MemoryHits]:
+        """Finds drawers by a question or keywords.
+
+        :param limit: the maximum number of hits: 1 to 1000, by default 10
+        """
+        return _SEARCH(
+            MemoryHits.from_json,
+            query=query,
+            wing=wing,
+            room=room,
+            since=since,
+            until=until,
+            limit=limit,
+        )
+
+    @operation
+    def get(self, id: str) -> Plan[Drawer]:
+        """A drawer.
+
+        :raises isolith.NotFound: if there is none with this id
+        """
+        return _GET(Drawer.from_json, id=id)
+
+    @listing
+    def list(
+        self,
+        *,
+        wing: str | None = None,
+        room: str | None = None,
+        source: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        page_size: int = 100,
+    ) -> Callable[[Any], Call[Page[Drawer]]]:
+        """Iterates over drawers, the newest first. Pages are read as they are needed."""
+
+        def parse(reply: Any) -> Page[Drawer]:
+            drawers = [Drawer.from_json(drawer) for drawer in reply["drawers"]]
+            return Page(drawers, reply.get("next_cursor"))
+
+        return lambda cursor: _LIST(
+            parse,
+            wing=wing,
+            room=room,
+            source=source,
+            since=since,
+            until=until,
+            limit=page_size,
+            cursor=cursor,
+        )
+
+    @operation
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        wing: str | None = None,
+        room: str | None = None,
+        source: str | None = None,
+        author: str | None = None,
+        date: Moment | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Plan[Updated]:
+        """Changes a drawer; what is omitted is kept.
+
+        :param tags: replace the old ones
+        :param metadata: is merged into the old; ``None`` as a value removes a key
+        :raises isolith.AlreadyExists: if another drawer is the same then
+        """
+        return _UPDATE(
+            Updated.from_json,
+            idempotency_key=key,
+            id=id,
+            text=text,
+            wing=wing,
+            room=room,
+            source=source,
+            author=author,
+            date=date,
+            tags=strings("tags", tags),
+            metadata=metadata,
+        )
+
+    @operation
+    def delete(self, id: str, *, key: str | None = None) -> Plan[Deleted]:
+        """Deletes a drawer. It is no error if there is none with this id."""
+        return _DELETE(Deleted.from_json, idempotency_key=key, id=id)
+
+    @operation
+    def delete_source(self, source: str, *, key: str | None = None) -> Plan[Deleted]:
+        """Deletes all drawers from a source."""
+        return _DELETE_SOURCE(Deleted.from_json, idempotency_key=key, source=source)
+
+    @operation
+    def taxonomy(self) -> Plan[Dict[str, Dict[str, int]]]:
+        """The number of drawers in each room of each wing."""
+
+        def parse(reply: Any) -> Dict[str, Dict[str, int]]:
+            wings: Dict[str, Dict[str, int]] = reply["wings"]
+            return wings
+
+        return _TAXONOMY(parse)
+
+    @operation
+    def duplicates(
+        self,
+        text: str,
+        *,
+        wing: str | None = None,
+        room: str | None = None,
+        threshold: float | None = None,
+    ) -> Plan[DuplicateCheck]:
+        """Finds drawers that are nearly identical to a text.
+
+        :param threshold: the minimum cosine similarity, by default 0.9
+        """
+        return _DUPLICATES(
+            DuplicateCheck.from_json, text=text, wing=wing, room=room, threshold=threshold
+        )
+
+    @operation
+    def write_diary(
+        self,
+        agent: str,
+        text: str,
+        *,
+        topic: str | None = None,
+        date: Moment | None = None,
+        key: str | None = None,
+    ) -> Plan[Added]:
+        """Adds an entry to the diary of an agent.
+
+        :param date: the day, by default today
+        """
+        return _WRITE_DIARY(
+            Added.from_json, idempotency_key=key, agent=agent, text=text, topic=topic, date=date
+        )
+
+    @operation
+    def read_diary(
+        self, agent: str, *, date: Moment | None = None, limit: int | None = None
+    ) -> Plan[List[DiaryEntry]]:
+        """The latest entries of an agent's diary, or those of a day, in the order of time.
+
+        :param limit: the maximum number of entries, by default 10
+        """
+
+        def parse(reply: Any) -> List[DiaryEntry]:
+            return [DiaryEntry.from_json(entry) for entry in reply["entries"]]
+
+        return _READ_DIARY(parse, agent=agent, date=date, limit=limit)
+
+
+class Memory(MemoryOperations, Blocking):
+    """Texts in rooms of wings, and diaries of agents."""
+
+
+class AsyncMemory(MemoryOperations, Asynchronous):
+    """Texts in rooms of wings, and diaries of agents."""
