@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 
-use crate::{book, cargo, clients, deny, promtool};
+use crate::{book, cargo, clients, deny, promtool, python};
 
 /// Checks formatting, lints, documentation and tests. With `all`, also what needs the network or
-/// other programs: dependencies, metrics, the book, and the MCP clients from PyPI and npm.
+/// other programs: dependencies, metrics, the book, the MCP clients from PyPI and npm, and the Python
+/// package.
 pub(crate) fn run(all: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], &[])?;
@@ -25,6 +26,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
         promtool::run()?;
         book::run()?;
         clients::run()?;
+        python::run()?;
     }
     // Last, so that the output ends with the test results.
     cargo(&["test", "--workspace", "--locked", "--tests"], &[])

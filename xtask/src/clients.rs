@@ -40,20 +40,25 @@ fn script(python: &Path, name: &str, program: &Path) -> Command {
     command
 }
 
-/// Creates a virtual environment with the packages of a list; returns its interpreter.
+/// Creates a virtual environment with the packages of one of the lists; returns its interpreter.
 pub(crate) fn install_python(folder: &Path, list: &Path) -> Result<PathBuf> {
+    create_environment(Path::new("python3"), folder, &[&Path::new(SCRIPTS).join(list)])
+}
+
+/// Creates a virtual environment with the packages of the lists; returns its interpreter.
+pub(crate) fn create_environment(python: &Path, folder: &Path, lists: &[&Path]) -> Result<PathBuf> {
     let environment = folder.join("venv");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        run_command(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    let ours = environment.join("bin/python");
+    if !ours.exists() {
+        run_command(Command::new(python).args(["-m", "venv"]).arg(&environment))?;
     }
-    let requirements = Path::new(SCRIPTS).join(list);
-    run_command(
-        Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet", "--requirement"])
-            .arg(requirements),
-    )?;
-    Ok(python)
+    let mut pip = Command::new(&ours);
+    pip.args(["-m", "pip", "install", "--quiet"]);
+    for list in lists {
+        pip.arg("--requirement").arg(list);
+    }
+    run_command(&mut pip)?;
+    Ok(ours)
 }
 
 /// Installs the npm packages, including a recent Node.js; returns their folder.
@@ -81,9 +86,9 @@ fn install_modules(folder: &Path) -> Result<PathBuf> {
     Ok(modules)
 }
 
-fn run_command(command: &mut Command) -> Result<()> {
+pub(crate) fn run_command(command: &mut Command) -> Result<()> {
     eprintln!("xtask: {command:?}");
-    let hint = "the clients need python3 (with venv) and npm";
+    let hint = "this needs python3 (with venv), the clients npm as well";
     let status = command.status().with_context(|| format!("{command:?}: {hint}"))?;
     ensure!(status.success(), "{command:?}: {status}");
     Ok(())

@@ -7,6 +7,8 @@ mod clients;
 mod deny;
 mod fuzz;
 mod promtool;
+mod python;
+mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +22,8 @@ enum Task {
     /// Check formatting, lints, documentation and tests; needs git and python3, and no network once
     /// the dependencies are downloaded.
     Check {
-        /// Also check dependencies (cargo-deny) and metrics (promtool), build the book (mdbook) and
-        /// test the MCP clients from PyPI and npm, as CI does. Skips cargo-deny, promtool and mdbook
+        /// Also check dependencies (cargo-deny) and metrics (promtool), build the book (mdbook), and
+        /// test the MCP clients from PyPI and npm and the Python package, as CI does. Skips cargo-deny, promtool and mdbook
         /// with a message if they are not installed
         #[arg(long)]
         all: bool,
@@ -38,6 +40,15 @@ enum Task {
     /// Test the MCP server with third-party clients: the official Python package, the Inspector
     /// and the conformance suite; needs python3 and npm.
     Clients,
+    /// Build a wheel of the Python package, with the program in it; needs python3 with venv.
+    Wheel {
+        /// Build for another platform, such as aarch64-unknown-linux-musl, with zig (from PyPI)
+        #[arg(long, value_name = "TRIPLE")]
+        target: Option<String>,
+    },
+    /// Build the wheel of the Python package, and test it in each Python of this machine; needs
+    /// python3 with venv.
+    Python,
     /// Run what takes too long for every change: Chroma's own tests and the frameworks that use
     /// Chroma, against the release build; two servers on one store with workers that are killed, and a
     /// server with 1,200 connections; 500 damaged stores; a minute of random kills.
@@ -98,6 +109,8 @@ fn main() -> Result<()> {
         Task::Promtool => promtool::run(),
         Task::Book => book::run(),
         Task::Clients => clients::run(),
+        Task::Wheel { target } => wheel::build(target.as_deref()).map(drop),
+        Task::Python => python::run(),
         Task::Acceptance { checks } => acceptance::run(&checks),
         Task::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
         Task::Tck { features } => {

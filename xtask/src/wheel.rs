@@ -1,0 +1,53 @@
+//! Builds wheels of the Python package with maturin. The program is in the wheel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::clients::{create_environment, run_command};
+use crate::target_folder;
+
+/// The folder of the package.
+pub(crate) const PACKAGE: &str = "clients/python";
+
+/// Maximum size of a wheel, in bytes.
+const MAX_BYTES: u64 = 28_000_000;
+
+/// Builds a wheel for this machine, or for a target with zig as the C compiler and linker, and
+/// returns its path.
+pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
+    let folder = target_folder()?;
+    let tools = folder.join("wheel");
+    let package = Path::new(PACKAGE);
+    let mut lists = vec![package.join("requirements-build.txt")];
+    lists.extend(target.map(|_| package.join("requirements-cross.txt")));
+    let lists: Vec<&Path> = lists.iter().map(PathBuf::as_path).collect();
+    let python = create_environment(Path::new("python3"), &tools, &lists)?;
+    let wheels = tools.join(target.unwrap_or("host"));
+    // Only the new wheel is in the folder afterwards.
+    let _ = fs::remove_dir_all(&wheels);
+    let mut command = Command::new(&python);
+    command
+        .args(["-m", "maturin", "build", "--release", "--locked", "--out"])
+        .arg(&wheels)
+        .current_dir(PACKAGE)
+        .env("CARGO_TARGET_DIR", &folder);
+    if let Some(target) = target {
+        command.args(["--zig", "--target", target]);
+    }
+    run_command(&mut command)?;
+    let wheel = only_file(&wheels)?;
+    let bytes = fs::metadata(&wheel)?.len();
+    eprintln!("xtask: {}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
+    ensure!(bytes <= MAX_BYTES, "the wheel has {bytes} bytes, more than {MAX_BYTES}");
+    Ok(wheel)
+}
+
+fn only_file(folder: &Path) -> Result<PathBuf> {
+    let mut entries = fs::read_dir(folder)?;
+    let first = entries.next().context("maturin built no wheel")??;
+    ensure!(entries.next().is_none(), "{} has more than one file", folder.display());
+    Ok(first.path())
+}
