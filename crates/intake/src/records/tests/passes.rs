@@ -76,7 +76,7 @@ fn only_exports_may_have_zero_vectors() {
     let header = "{\"isolith_export\":1}\n";
     let row = "{\"id\":\"a\",\"vector\":[0,0]}\n";
     assert!(check_strictly(row).is_err());
-    assert_eq!(check_strictly(&format!("{header}{row}")).unwrap().rows, 1);
+    assert_eq!(check_strictly(format!("{header}{row}")).unwrap().rows, 1);
 }
 
 #[test]
