@@ -4,15 +4,16 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use crate::{cargo, clients, target_folder};
+use crate::{cargo, clients, python, target_folder};
 
 /// A check by name, and what it does.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("chroma", || client("chroma_suite.py")),
     ("frameworks", || client("frameworks.py")),
     ("servers", || client("servers.py")),
+    ("python", python::crowd),
     ("damage", || crate::damage(&["--count", "500"])),
     ("torture", || crate::torture(&["--processes", "16", "--seconds", "60"])),
 ];

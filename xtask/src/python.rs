@@ -33,7 +33,8 @@ pub(crate) fn run() -> Result<()> {
     for (version, program) in pythons {
         let is_newest = Some(version) == newest;
         let lists = if is_newest { ALL_LISTS.as_slice() } else { &LISTS };
-        let python = install(&wheel, version, &program, lists)?;
+        let folder = target_folder()?.join(format!("python-{}.{}", version.0, version.1));
+        let python = install(&wheel, &folder, &program, lists)?;
         run_command(in_package(&python).args(["pytest", "-q", "tests"]))?;
         if is_newest {
             run_command(in_package(&python).args(["mypy"]))?;
@@ -44,17 +45,19 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// Runs many processes on one store, from the wheel, while workers and servers are killed.
+pub(crate) fn crowd() -> Result<()> {
+    let wheel = wheel::build(None)?;
+    let folder = target_folder()?.join("python-crowd");
+    let python = install(&wheel, &folder, Path::new("python3"), &LISTS)?;
+    run_command(Command::new(python).arg("tests/clients/python_crowd.py"))
+}
+
 /// Installs the wheel in an environment of its own; returns its interpreter.
-fn install(
-    wheel: &Path,
-    (major, minor): (u32, u32),
-    program: &Path,
-    lists: &[&str],
-) -> Result<PathBuf> {
-    let folder = target_folder()?.join(format!("python-{major}.{minor}"));
+fn install(wheel: &Path, folder: &Path, program: &Path, lists: &[&str]) -> Result<PathBuf> {
     let lists: Vec<PathBuf> = lists.iter().map(|list| Path::new(PACKAGE).join(list)).collect();
     let lists: Vec<&Path> = lists.iter().map(PathBuf::as_path).collect();
-    let python = create_environment(program, &folder, &lists)?;
+    let python = create_environment(program, folder, &lists)?;
     // It replaces a wheel of the same version.
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
     run_command(Command::new(&python).args(pip).arg(wheel))?;

@@ -1,5 +1,7 @@
 //! Builds wheels of the Python package with maturin. The program is in the wheel.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +37,8 @@ pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
         .current_dir(PACKAGE)
         .env("CARGO_TARGET_DIR", &folder);
     if let Some(target) = target {
-        command.args(["--zig", "--target", target]);
+        // Maturin looks for zig beside its own interpreter, by way of the path.
+        command.args(["--zig", "--target", target]).env("PATH", path_with(&python)?);
     }
     run_command(&mut command)?;
     let wheel = only_file(&wheels)?;
@@ -43,6 +46,13 @@ pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
     eprintln!("xtask: {}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
     ensure!(bytes <= MAX_BYTES, "the wheel has {bytes} bytes, more than {MAX_BYTES}");
     Ok(wheel)
+}
+
+/// The path of programs, with the folder of this one first.
+fn path_with(program: &Path) -> Result<OsString> {
+    let folder = program.parent().map(Path::to_owned);
+    let others = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths(folder.into_iter().chain(env::split_paths(&others)))?)
 }
 
 fn only_file(folder: &Path) -> Result<PathBuf> {
