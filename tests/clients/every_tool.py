@@ -130,6 +130,10 @@ async def collections(visit, _place):
     await visit.call("collection_add", collection="numbers", update=True, records=[{"id": "three", "metadata": {"n": 3}}])
     found = await visit.call("collection_get", collection="numbers", where={"n": 3})
     assert [it["id"] for it in found["records"]] == ["three"], found
+    found = await visit.call("collection_get", collection="numbers", sort="n", descending=True)
+    assert [it["id"] for it in found["records"]] == ["three", "two", "one"], found
+    values = await visit.call("collection_values", collection="numbers", key="n")
+    assert values["total"] == 3, values
     assert (await visit.call("collection_create", name="scratch", model="built-in"))["created"]
     assert (await visit.call("collection_delete", collection="scratch", all=True))["deleted"] == 0
     gone = await visit.call("collection_delete", collection="numbers", ids=["three", "four"])

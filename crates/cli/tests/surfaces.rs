@@ -76,7 +76,7 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     (
         "values",
         By("collection values"),
-        Not("the list of tools must stay short, and a filter needs no list of values"),
+        By("collection_values"),
         By("GET /v1/collections/{collection}/values"),
     ),
     ("roots", By("status"), By("index_status"), By("GET /v1/code/index")),

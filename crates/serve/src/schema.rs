@@ -40,6 +40,10 @@ pub(crate) fn of_result<T: JsonSchema>() -> JsonObject {
         if object.get("type").is_some_and(is_plain) {
             object.remove("type");
         }
+        let choices = object.get("anyOf").and_then(Value::as_array);
+        if choices.is_some_and(|all| all.iter().all(|one| is_plain(&one["type"]))) {
+            object.remove("anyOf");
+        }
         if let Some(Value::Object(items)) = object.get_mut("items") {
             if items.contains_key("properties") {
                 items.remove("type");

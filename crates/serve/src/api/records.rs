@@ -1,6 +1,6 @@
 //! Endpoints for the records of collections.
 
-use isolith_engine::{Page, PutMode, Sort, StoredRecord, Which};
+use isolith_engine::{Page, PutMode, StoredRecord, Which};
 use isolith_types::{Code, Failure};
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use crate::tools::collections::{CollectionAdd, RecordsAdded, add_records};
 use crate::tools::drawer::object;
 use crate::tools::records::{
     RecordChange, RecordsChanged, RecordsGone, change_records, delete_records as remove_records,
-    get_records as find_records,
+    get_records as find_records, sorted_by,
 };
 use crate::vector::{ShownVector, VectorEncoding};
 
@@ -148,7 +148,7 @@ struct RecordsToGet {
 async fn get_records(call: Call, arguments: RecordsToGet) -> Result<RecordList, Failure> {
     let limit = call.limit(arguments.limit, PAGE)?;
     let filter = both_filters(arguments.r#where, arguments.where_document)?;
-    let sort = sort(arguments.sort, arguments.descending)?;
+    let sort = sorted_by(arguments.sort, arguments.descending)?;
     let offset = arguments.offset.unwrap_or(0);
     let page = Page { after_row: 0, offset, limit: limit.into() };
     let vectors = arguments.vectors.unwrap_or(false);
@@ -157,15 +157,6 @@ async fn get_records(call: Call, arguments: RecordsToGet) -> Result<RecordList, 
     let found = find_records(&call, &arguments.collection, which, sort, page, vectors).await?;
     let shown = |stored| RecordAnswer::of(stored, encoding);
     Ok(RecordList { records: found.into_iter().map(shown).collect() })
-}
-
-fn sort(key: Option<String>, descending: Option<bool>) -> Result<Option<Sort>, Failure> {
-    match (key, descending) {
-        (Some(key), descending) => Ok(Some(Sort { key, descending: descending.unwrap_or(false) })),
-        (None, Some(true)) => Err(Failure::new(Code::BadInput, "descending needs sort")
-            .with_hint("pass the metadata key to sort by as sort")),
-        (None, Some(false) | None) => Ok(None),
-    }
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -13,6 +13,7 @@ use crate::tools;
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("collection_get", "record_find"),
     ("collection_delete", "record_delete_many"),
+    ("collection_values", "value_find"),
     ("graph_neighbours", "graph_callers"),
     ("workers", "health"),
 ];

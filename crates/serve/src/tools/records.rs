@@ -45,16 +45,33 @@ struct CollectionGet {
     collection: String,
     ids: Option<Vec<String>>,
     r#where: Option<JsonObject>,
+    /// Metadata key
+    sort: Option<String>,
+    descending: Option<bool>,
     limit: Option<u32>,
     offset: Option<u64>,
 }
 
 async fn collection_get(call: Call, arguments: CollectionGet) -> Result<RecordsShown, Failure> {
-    let CollectionGet { collection, ids, r#where, limit, offset } = arguments;
+    let CollectionGet { collection, ids, r#where, sort, descending, limit, offset } = arguments;
     let limit = call.limit(limit, Limits::RESULTS)?;
     let page = Page { after_row: 0, offset: offset.unwrap_or(0), limit: limit.into() };
-    let found = get_records(&call, &collection, (ids, filter(r#where)?), None, page, false).await?;
+    let (which, sort) = ((ids, filter(r#where)?), sorted_by(sort, descending)?);
+    let found = get_records(&call, &collection, which, sort, page, false).await?;
     Ok(RecordsShown { records: found.into_iter().map(RecordShown::from).collect() })
+}
+
+/// The order of records: by a metadata key, or that of their insertion.
+pub(crate) fn sorted_by(
+    key: Option<String>,
+    descending: Option<bool>,
+) -> Result<Option<Sort>, Failure> {
+    match (key, descending) {
+        (Some(key), descending) => Ok(Some(Sort { key, descending: descending.unwrap_or(false) })),
+        (None, Some(true)) => Err(Failure::new(Code::BadInput, "descending needs sort")
+            .with_hint("pass the metadata key to sort by as sort")),
+        (None, Some(false) | None) => Ok(None),
+    }
 }
 
 /// Gets records by ids or by a filter, or a page of all.
