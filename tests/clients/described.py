@@ -81,6 +81,7 @@ REQUESTS = (
     ("POST", "/v1/doctor", {"full": True}),
     ("DELETE", "/v1/jobs/{job}", None),
     ("GET", "/v1/status", None),
+    ("GET", "/v1/crashes?limit=5", None),
     ("POST", "/v1/stores/reconnect", None),
 )
 
