@@ -8,7 +8,6 @@ import random
 import struct
 import subprocess
 import sys
-import time
 from array import array
 from typing import Any
 
@@ -200,29 +199,23 @@ def test_attempts_end() -> None:
     assert attempts_for(isolith.NotFound("no"), keyed=True) == 0
 
 
-def test_the_import_is_quick_and_small() -> None:
+def test_the_import_is_small() -> None:
     program = (
-        "import resource, sys, time\n"
+        "import resource, sys\n"
         "def memory():\n"
         "    return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize()\n"
-        "before, started = memory(), time.process_time()\n"
+        "before = memory()\n"
         "import isolith\n"
-        "took, grown = time.process_time() - started, memory() - before\n"
+        "grown = memory() - before\n"
         "heavy = {'asyncio', 'subprocess', 'http.client', 'ssl', 'numpy', 'dataclasses'}\n"
-        "print(took, grown, sorted(heavy & set(sys.modules)))\n"
+        "print(grown, sorted(heavy & set(sys.modules)))\n"
     )
-
-    def measure() -> tuple[float, float, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
-        )
-        took, grown, heavy = done.stdout.split(maxsplit=2)
-        return float(took), float(grown), heavy.strip()
-
-    measured = [measure() for _ in range(5)]
-    assert min(one[0] for one in measured) < 0.05, measured
-    assert measured[0][1] < 15 << 20
-    assert measured[0][2] == "[]"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    grown, heavy = done.stdout.split(maxsplit=1)
+    assert int(grown) < 15 << 20
+    assert heavy.strip() == "[]"
 
 
 def test_everything_exported_exists() -> None:
@@ -246,13 +239,11 @@ def test_methods_have_signatures_and_documentation() -> None:
     assert not inspect.iscoroutinefunction(Memory(runner).add)
 
 
-def test_a_call_costs_little(db: isolith.Client) -> None:
+def test_calls_share_a_connection(db: isolith.Client) -> None:
     notes = db.collection("notes")
     notes.upsert([{"id": "a", "vector": [1.0, 2.0], "document": "text"}])
-    times = []
-    for _ in range(200):
-        started = time.perf_counter()
+    connections = list(db._transport._open)
+    for _ in range(20):
         notes.get_one("a")
-        times.append(time.perf_counter() - started)
-    # Far above what it takes, to notice a blunder such as a connection for each call.
-    assert sorted(times)[100] < 0.02
+    assert list(db._transport._open) == connections
+    assert len(connections) == 1

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from isolate_support import alive
 
 Script = Callable[[str], "list[str]"]
@@ -261,17 +262,14 @@ def test_functions_of_an_interactive_session_are_refused() -> None:
     assert "NotSendable: f is defined in an interactive session" in err
 
 
-def test_importing_is_cheap_and_starts_nothing() -> None:
+def test_importing_starts_nothing() -> None:
     text = """
-import sys, time, threading
+import sys, threading
 before = set(sys.modules)
-began = time.perf_counter()
 import isolith.isolate
-took = time.perf_counter() - began
 new = {name for name in set(sys.modules) - before if "isolate" in name}
 assert new == {"isolith.isolate"}, new
 assert threading.active_count() == 1
-assert took < 0.1, took
 assert "multiprocessing" not in sys.modules and "ctypes" not in sys.modules
 """
     finish([sys.executable, "-c", text])
