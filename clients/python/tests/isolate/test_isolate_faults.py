@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import isolate_faults as faults
 import pytest
-from isolate_support import alive, eventually
 
+import isolate_faults as faults
 import isolith.isolate as isolate
+from isolate_support import alive, eventually
 from isolith.isolate import _process, _reports
 from isolith.isolate._memory import OomWatch
 from isolith.isolate.pool import Pool

@@ -18,11 +18,11 @@ from concurrent.futures import CancelledError, wait
 from pathlib import Path
 from typing import Any
 
-import isolate_faults as faults
 import pytest
-from isolate_support import eventually
 
+import isolate_faults as faults
 import isolith.isolate as isolate
+from isolate_support import eventually
 from isolith.isolate import _process
 from isolith.isolate._keeper import Keeper
 from isolith.isolate.pool import Pool
