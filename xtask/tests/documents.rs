@@ -205,7 +205,7 @@ fn quotes() -> Vec<(&'static str, String)> {
 
 fn repository_files() -> Vec<String> {
     let mut files = Vec::new();
-    for part in [".ci", ".github", "bench", "crates", "docs", "fuzz", "tests", "xtask"] {
+    for part in [".ci", ".github", "bench", "clients", "crates", "docs", "fuzz", "tests", "xtask"] {
         each_file(&root().join(part), &mut |path| {
             files.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
         });
