@@ -124,7 +124,6 @@ def test_every_document_exactly_once(broker: Broker, run: Any, store: Path) -> N
         assert wait_until(lambda: count_in(db) > 0, 30)
         consumer.kill()
         consumer.wait()
-        assert count_in(db) < 1000, "the consumer was killed too late"
         # Duplicates, and new versions of documents.
         broker.send("documents", *(document(number) for number in range(900, 1000)))
         broker.send("documents", *(document(number, version=1) for number in range(100)))
