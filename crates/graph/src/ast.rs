@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::constraint::Constraint;
 use crate::graph::Direction;
 use crate::value::Value;
 
@@ -32,9 +33,24 @@ pub(crate) struct Name {
     pub(crate) span: Span,
 }
 
+/// What a text can hold.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    Query(UnionQuery),
+    Constraint(ConstraintCommand),
+}
+
+/// A statement about constraints.
+#[derive(Debug)]
+pub(crate) enum ConstraintCommand {
+    Create { constraint: Constraint, if_not_exists: bool },
+    Drop { name: Arc<str>, if_exists: bool },
+    Show,
+}
+
 /// One or more queries joined by `UNION`.
 #[derive(Debug)]
-pub(crate) struct Statement {
+pub(crate) struct UnionQuery {
     pub(crate) parts: Vec<SingleQuery>,
     /// For each part but the first, whether it is joined by `UNION ALL`.
     pub(crate) unions: Vec<(bool, Span)>,

@@ -136,6 +136,7 @@ pub enum Class {
 pub enum Detail {
     AmbiguousAggregationExpression,
     ColumnNameConflict,
+    ConstraintValidationFailed,
     CreatingVarLength,
     DeleteConnectedNode,
     DeletedEntityAccess,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use isolith_types::Failure;
 
+use crate::constraint::Constraint;
 use crate::csr::Adjacency;
 use crate::value::Value;
 
@@ -170,6 +171,11 @@ pub trait Graph {
     /// All properties of a relationship.
     fn edge_properties(&self, edge: i64) -> Result<Vec<(KeyId, Value)>, Failure>;
 
+    /// The constraints, in the order of their creation.
+    fn constraints(&self) -> Result<Arc<[Constraint]>, Failure> {
+        Ok(Arc::new([]))
+    }
+
     /// The adjacency of all nodes as slices, if there is one that matches the graph exactly. Not
     /// called by queries that write.
     fn adjacency(&self) -> Option<Adjacency<'_>> {
@@ -208,4 +214,9 @@ pub trait GraphMut: Graph {
     fn delete_node(&self, node: i64) -> Result<(), Failure>;
     /// Deletes a relationship.
     fn delete_edge(&self, edge: i64) -> Result<(), Failure>;
+
+    /// Stores a constraint, which the graph satisfies. Queries check it; the graph does not.
+    fn add_constraint(&self, constraint: &Constraint) -> Result<(), Failure>;
+    /// Removes a constraint.
+    fn drop_constraint(&self, name: &str) -> Result<(), Failure>;
 }

@@ -7,6 +7,7 @@
 mod ast;
 mod budget;
 mod check;
+mod constraint;
 mod csr;
 mod error;
 mod functions;
@@ -20,6 +21,9 @@ mod run;
 mod value;
 
 pub use budget::Budget;
+pub use constraint::{
+    ChangedEntities, Constraint, ConstraintTarget, PropertyType, Rule, Scalar, verify,
+};
 pub use csr::{Adjacency, Csr, CsrLists, Link, List, position_of};
 pub use error::{Class, Detail, Error, Phase, Problem, QueryPosition, Result};
 pub use graph::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use isolith_types::{Code, Failure};
 
+use crate::constraint::Constraint;
 use crate::csr::{Adjacency, CsrLists, Link};
 use crate::graph::{
     Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, LookupResult, TypeId,
@@ -32,6 +33,7 @@ struct Inner {
     by_kind: HashMap<TypeId, u64>,
     by_label: HashMap<LabelId, BTreeSet<i64>>,
     by_property: HashMap<(KeyId, GroupKey), BTreeSet<i64>>,
+    constraints: Vec<Constraint>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -318,6 +320,10 @@ impl Graph for MemoryGraph {
         Ok(record.properties.iter().map(|(key, value)| (*key, value.clone())).collect())
     }
 
+    fn constraints(&self) -> Result<Arc<[Constraint]>, Failure> {
+        Ok(self.inner.borrow().constraints.as_slice().into())
+    }
+
     fn adjacency(&self) -> Option<Adjacency<'_>> {
         let changes = self.inner.borrow().changes;
         let frozen = self.frozen.as_ref().filter(|frozen| frozen.changes == changes)?;
@@ -444,6 +450,16 @@ impl GraphMut for MemoryGraph {
         inner.edges[edge as usize] = None;
         inner.live_edges -= 1;
         *inner.by_kind.entry(record.kind).or_default() -= 1;
+        Ok(())
+    }
+
+    fn add_constraint(&self, constraint: &Constraint) -> Result<(), Failure> {
+        self.change().constraints.push(constraint.clone());
+        Ok(())
+    }
+
+    fn drop_constraint(&self, name: &str) -> Result<(), Failure> {
+        self.change().constraints.retain(|constraint| *constraint.name != *name);
         Ok(())
     }
 }

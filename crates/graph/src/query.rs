@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::ast::{ConstraintCommand, Statement};
 use crate::budget::Budget;
 use crate::check::check;
 use crate::error::Result;
@@ -12,29 +13,51 @@ use crate::value::Datum;
 /// A parsed and checked query. It is independent of any graph and can run many times.
 #[derive(Debug)]
 pub struct Query {
-    program: Program,
+    kind: QueryKind,
+    columns: Vec<String>,
+}
+
+#[derive(Debug)]
+enum QueryKind {
+    Program(Program),
+    Constraint(ConstraintCommand),
 }
 
 /// Parses and checks a query.
 pub fn prepare(text: &str) -> Result<Query> {
-    let statement = parse(text)?;
-    Ok(Query { program: check(text, &statement)? })
+    Ok(match parse(text)? {
+        Statement::Query(query) => {
+            let mut program = check(text, &query)?;
+            let columns = std::mem::take(&mut program.columns);
+            Query { kind: QueryKind::Program(program), columns }
+        }
+        Statement::Constraint(command) => {
+            Query { columns: command.columns(), kind: QueryKind::Constraint(command) }
+        }
+    })
 }
 
 impl Query {
     /// Whether the query changes the graph.
     pub fn is_write(&self) -> bool {
-        self.program.writes
+        match &self.kind {
+            QueryKind::Program(program) => program.writes,
+            QueryKind::Constraint(command) => command.is_write(),
+        }
     }
 
     /// The names of the columns; empty if the query returns nothing.
     pub fn columns(&self) -> &[String] {
-        &self.program.columns
+        &self.columns
     }
 
     /// The names of the parameters that the query needs.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.program.parameters.iter().map(|name| &**name)
+        let program = match &self.kind {
+            QueryKind::Program(program) => Some(program),
+            QueryKind::Constraint(_) => None,
+        };
+        program.into_iter().flat_map(|program| program.parameters.iter().map(|name| &**name))
     }
 
     /// Runs a query that reads. Rows go to `sink` one by one, until it returns [`Flow::Stop`].
@@ -45,7 +68,7 @@ impl Query {
         budget: &Budget<'_>,
         sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
     ) -> Result<Stats> {
-        run::run(&self.program, graph, None, parameters, budget, sink)
+        self.run_with(graph, None, parameters, budget, sink)
     }
 
     /// Runs a query that may write. All its changes are made when this returns, even if `sink`
@@ -57,6 +80,22 @@ impl Query {
         budget: &Budget<'_>,
         sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
     ) -> Result<Stats> {
-        run::run(&self.program, graph, Some(graph), parameters, budget, sink)
+        self.run_with(graph, Some(graph), parameters, budget, sink)
+    }
+
+    fn run_with(
+        &self,
+        graph: &dyn Graph,
+        writer: Option<&dyn GraphMut>,
+        parameters: &BTreeMap<String, Datum>,
+        budget: &Budget<'_>,
+        sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
+    ) -> Result<Stats> {
+        match &self.kind {
+            QueryKind::Program(program) => {
+                run::run(program, graph, writer, parameters, budget, sink)
+            }
+            QueryKind::Constraint(command) => command.run(graph, writer, budget, sink),
+        }
     }
 }

@@ -5,8 +5,9 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::graph::{REBUILD_ENDS, sync_facts};
 use crate::schema::{
-    ADD_CODE, ADD_DATABASES, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS, EDGES_BY_ENDS,
-    FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE, PARSE_AGAIN,
+    ADD_CODE, ADD_CONSTRAINTS, ADD_DATABASES, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS,
+    EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE,
+    PARSE_AGAIN,
 };
 use crate::sqlite::{During, explain};
 
@@ -37,6 +38,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     // Does not change tables: earlier programs do not know segments of the kind `source`.
     |_| Ok(()),
     |db| run(db, ADD_DATABASES),
+    |db| run(db, ADD_CONSTRAINTS),
 ];
 
 /// The first version whose pages have checksums.

@@ -406,6 +406,15 @@ CREATE UNIQUE INDEX collection_uuid ON collection (uuid);
 "
 );
 
+/// Version 15: constraints of the graph.
+pub(crate) const ADD_CONSTRAINTS: &str = "
+CREATE TABLE graph_constraint (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  statement TEXT NOT NULL
+) STRICT;
+";
+
 /// Version 12: the folder that git keeps for a root that is a linked worktree.
 pub(crate) const KEEP_WORKTREE: &str = "
 ALTER TABLE root ADD COLUMN worktree TEXT;

@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 pub(crate) use types::Type;
 
-use crate::ast::{Clause, Name, SingleQuery, Span, Statement};
+use crate::ast::{Clause, Name, SingleQuery, Span, UnionQuery};
 use crate::error::{Detail, Error, QueryPosition, Result};
 use crate::ir::{Match, Program, QueryStep, Slot, Symbol};
 use crate::parse::problem;
 
 /// Checks a query and resolves its names.
-pub(crate) fn check(text: &str, statement: &Statement) -> Result<Program> {
+pub(crate) fn check(text: &str, query: &UnionQuery) -> Result<Program> {
     let mut checker = Checker::new(text);
     let mut parts = Vec::new();
     let mut outputs = Vec::new();
     let mut columns: Option<Vec<String>> = None;
-    for (at, part) in statement.parts.iter().enumerate() {
+    for (at, part) in query.parts.iter().enumerate() {
         checker.scope = Scope::default();
         let (steps, names, slots) = checker.part(part)?;
         if at > 0 {
-            let (all, span) = statement.unions[at - 1];
-            if all != statement.unions[0].0 {
+            let (all, span) = query.unions[at - 1];
+            if all != query.unions[0].0 {
                 let message = "UNION and UNION ALL cannot be mixed";
                 return checker.error(span, Detail::InvalidClauseComposition, message);
             }
@@ -44,7 +44,7 @@ pub(crate) fn check(text: &str, statement: &Statement) -> Result<Program> {
     }
     Ok(Program {
         parts,
-        union_all: statement.unions.first().is_none_or(|(all, _)| *all),
+        union_all: query.unions.first().is_none_or(|(all, _)| *all),
         columns: columns.unwrap_or_default(),
         outputs,
         names: checker.names,

@@ -1,6 +1,6 @@
 use crate::ast::{
     Clause, Expr, ExprKind, Projection, ProjectionItem, RemoveItem, SetItem, SingleQuery, Span,
-    Statement,
+    Statement, UnionQuery,
 };
 use crate::error::{Detail, Result};
 
@@ -22,6 +22,9 @@ const UNSUPPORTED_CLAUSES: [(&str, &str); 9] = [
 
 impl Parser<'_> {
     pub(super) fn statement(&mut self) -> Result<Statement> {
+        if let Some(command) = self.constraint_command()? {
+            return Ok(Statement::Constraint(command));
+        }
         let mut parts = vec![self.single_query()?];
         let mut unions = Vec::new();
         while self.is_word("UNION") {
@@ -34,7 +37,7 @@ impl Parser<'_> {
         if *self.token() != Token::End {
             return self.unexpected("a clause or the end of the query");
         }
-        Ok(Statement { parts, unions })
+        Ok(Statement::Query(UnionQuery { parts, unions }))
     }
 
     pub(super) fn single_query(&mut self) -> Result<SingleQuery> {
@@ -73,10 +76,12 @@ impl Parser<'_> {
             }
             "CREATE" => {
                 self.advance();
-                for schema in ["INDEX", "CONSTRAINT", "UNIQUE"] {
-                    if self.is_word(schema) {
-                        return self.unsupported(span, &format!("CREATE {schema}"));
-                    }
+                if self.is_word("CONSTRAINT") {
+                    let message = "CREATE CONSTRAINT must be a statement of its own";
+                    return self.error(span, Detail::InvalidClauseComposition, message);
+                }
+                if self.is_word("INDEX") {
+                    return self.unsupported(span, "CREATE INDEX");
                 }
                 Clause::Create { patterns: self.patterns()?, span }
             }

@@ -3,6 +3,7 @@
 //! precomputed pairs of brackets.
 
 mod clauses;
+mod constraints;
 mod expressions;
 mod lexer;
 mod patterns;
@@ -214,7 +215,7 @@ impl Parser<'_> {
 }
 
 /// Whether a word must be quoted to be used as a name.
-fn is_reserved(word: &str) -> bool {
+pub(crate) fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 42] = [
         "all",
         "and",

@@ -26,6 +26,7 @@ pub(crate) use expand::EdgeSelector;
 pub(crate) use sort::sorted;
 
 use crate::budget::Budget;
+use crate::constraint::{ChangedEntities, Constraint, verify};
 use crate::csr::Adjacency;
 use crate::error::{Class, Detail, Error, Phase, Problem, Result};
 use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
@@ -68,6 +69,10 @@ pub struct Stats {
     pub labels_added: u64,
     /// Labels removed from nodes.
     pub labels_removed: u64,
+    /// Constraints created.
+    pub constraints_added: u64,
+    /// Constraints dropped.
+    pub constraints_removed: u64,
 }
 
 /// The cached id of a name in the graph.
@@ -96,6 +101,9 @@ pub(crate) struct Run<'r> {
     keys: Vec<Cell<ResolvedName<KeyId>>>,
     plans: RefCell<HashMap<usize, Rc<Vec<Op<'r>>>>>,
     pub(crate) stats: Cell<Stats>,
+    constraints: Arc<[Constraint]>,
+    /// What was changed; empty if there are no constraints.
+    changed: RefCell<ChangedEntities>,
     deleted: RefCell<HashSet<Entity>>,
     /// Deleted relationships, whose type can still be asked for.
     deleted_edges: RefCell<HashMap<i64, Edge>>,
@@ -137,6 +145,9 @@ pub(crate) fn run(
             Ok(if program.writes { Flow::Continue } else { flow })
         })?;
     }
+    if let Some(writer) = writer {
+        verify(writer, &run.constraints, &run.changed.borrow(), budget)?;
+    }
     Ok(run.stats.get())
 }
 
@@ -166,6 +177,11 @@ impl<'r> Run<'r> {
             keys: vec![Cell::new(ResolvedName::NotYet); count],
             plans: RefCell::default(),
             stats: Cell::default(),
+            constraints: match writer {
+                Some(writer) => writer.constraints()?,
+                None => Arc::new([]),
+            },
+            changed: RefCell::default(),
             deleted: RefCell::default(),
             deleted_edges: RefCell::default(),
             random: Cell::new(seed()),
@@ -308,11 +324,29 @@ impl<'r> Run<'r> {
         (state >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Notes that constraints must be checked for this node or relationship.
+    fn note_change(&self, entity: Entity) {
+        if self.constraints.is_empty() {
+            return;
+        }
+        let mut changed = self.changed.borrow_mut();
+        match entity {
+            Entity::Node(node) => changed.nodes.insert(node),
+            Entity::Edge(edge) => changed.edges.insert(edge),
+        };
+    }
+
     fn count(&self, change: impl FnOnce(&mut Stats)) {
         let mut stats = self.stats.get();
         change(&mut stats);
         self.stats.set(stats);
     }
+}
+
+/// The error of a query that writes where only reading is possible.
+pub(crate) fn read_only() -> Error {
+    let message = "this query writes, but the graph was opened for reading";
+    Error::Storage(isolith_types::Failure::new(isolith_types::Code::ReadOnly, message))
 }
 
 fn seed() -> u64 {

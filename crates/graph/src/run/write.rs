@@ -10,14 +10,11 @@ use crate::ir::{CreateItem, Ex, Merge, QueryStep, SetOp, Slot};
 use crate::value::{Map, Path, Value};
 
 use super::exec::exec;
-use super::{Flow, Row, Run, eval, row_held};
+use super::{Flow, Row, Run, eval, read_only, row_held};
 
 /// Applies a clause to every row.
 pub(super) fn write<'r>(run: &Run<'r>, step: &'r QueryStep, rows: &mut Vec<Row>) -> Result<()> {
-    let writer = run.writer.ok_or_else(|| {
-        let message = "this query writes, but the graph was opened for reading";
-        Error::Storage(isolith_types::Failure::new(isolith_types::Code::ReadOnly, message))
-    })?;
+    let writer = run.writer.ok_or_else(read_only)?;
     match step {
         QueryStep::Create(items) => each(run, rows, |row| create(run, writer, items, row)),
         QueryStep::Set(ops) => each(run, rows, |row| set_all(run, writer, ops, row)),
@@ -130,6 +127,7 @@ fn create_node(
         }
     }
     let node = writer.create_node(&unique, properties)?;
+    run.note_change(Entity::Node(node));
     run.count(|stats| {
         stats.nodes_created += 1;
         stats.labels_added += unique.len() as u64;
@@ -160,6 +158,7 @@ fn create_rel(
         storable(key, value)?;
     }
     let edge = writer.create_edge(kind, end(from)?, end(to)?, properties)?;
+    run.note_change(Entity::Edge(edge));
     run.count(|stats| {
         stats.relationships_created += 1;
         stats.properties_set += properties.len() as u64;
@@ -303,6 +302,7 @@ fn set(
 ) -> Result<()> {
     storable(key, value)?;
     writer.set_property(entity, key, value)?;
+    run.note_change(entity);
     run.count(|stats| stats.properties_set += 1);
     Ok(())
 }
@@ -354,6 +354,10 @@ fn relabel(
         }
     };
     run.alive(Entity::Node(node))?;
+    run.note_change(Entity::Node(node));
+    if remove && !run.constraints.is_empty() {
+        run.changed.borrow_mut().unlabelled.insert(node);
+    }
     for label in labels {
         let changed = if remove {
             writer.remove_label(node, label)?

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bounds;
+mod constraints;
 mod errors;
 mod planning;
 mod reading;

@@ -5,7 +5,10 @@ use rusqlite::Connection;
 
 use super::{ProblemList, collect};
 use crate::deadline::Deadline;
-use crate::graph::{KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value};
+use crate::graph::{
+    KnownNames, NodeParts, TruthGraph, edge_names, has_ends, has_label, has_value,
+    malformed_constraints,
+};
 use crate::sqlite::During;
 
 const COUNTS: [&str; 5] = [
@@ -66,6 +69,9 @@ pub(super) fn content(
         edges(db, &names, deadline, found)
     };
     read().during(db, "check the graph")?;
+    for (_, reason) in malformed_constraints(db).during(db, "check the graph")? {
+        found.add(reason);
+    }
     facts(db, deadline, found)?;
     deadline.check("check the graph")
 }

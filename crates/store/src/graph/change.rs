@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use isolith_graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
+use isolith_graph::{Constraint, Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
 use isolith_protocol::StoreError;
 use isolith_types::{Code, Failure, FastMap, Hint};
 use rusqlite::{Connection, params};
@@ -372,5 +372,13 @@ impl GraphMut for TruthGraph<'_> {
     fn delete_edge(&self, edge: i64) -> Result<(), Failure> {
         self.refuse_change(Entity::Edge(edge))?;
         self.drop_edge(edge)
+    }
+
+    fn add_constraint(&self, constraint: &Constraint) -> Result<(), Failure> {
+        self.write_constraint(constraint)
+    }
+
+    fn drop_constraint(&self, name: &str) -> Result<(), Failure> {
+        self.delete_constraint(name)
     }
 }

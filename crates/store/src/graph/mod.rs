@@ -9,6 +9,7 @@ mod batch;
 mod bytes;
 mod cache;
 mod change;
+mod constraints;
 mod derived;
 mod ends;
 mod facts;
@@ -32,6 +33,7 @@ use isolith_types::Failure;
 
 pub(crate) use cache::GraphCache;
 use change::GraphCounts;
+pub(crate) use constraints::malformed_constraints;
 pub(crate) use derived::{
     KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
 };
@@ -42,6 +44,7 @@ pub use import::read_cells;
 use names::NameTable;
 use owned::Property;
 pub(crate) use owned::{OwnedKeys, SHARED};
+use query::QUERY_MEMORY;
 pub(crate) use query::QueryCache;
 use row::LastRow;
 pub(crate) use segment::is_due;

@@ -16,7 +16,7 @@ use crate::read::Snapshot;
 use crate::write::{Perform, Work};
 
 /// Memory limit of a running query.
-const QUERY_MEMORY: usize = 256 << 20;
+pub(super) const QUERY_MEMORY: usize = 256 << 20;
 
 /// After a query that used this much, memory is returned to the system.
 const TRIM_THRESHOLD: usize = 16 << 20;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use isolith_graph::{
-    Adjacency, Direction, Edge, Graph, Hop, KeyId, LabelId, LookupResult, TypeId, Value,
-    position_of,
+    Adjacency, Constraint, Direction, Edge, Graph, Hop, KeyId, LabelId, LookupResult, TypeId,
+    Value, position_of,
 };
 use isolith_types::Failure;
 use rusqlite::{OptionalExtension, Params, params};
@@ -135,6 +135,10 @@ const CODE_BY_ID: &str = "SELECT n.id FROM root r \
     CROSS JOIN node n ON n.owner = f.id AND n.name = ?2";
 
 impl Graph for TruthGraph<'_> {
+    fn constraints(&self) -> Result<Arc<[Constraint]>, Failure> {
+        self.read_constraints()
+    }
+
     fn label_id(&self, name: &str) -> Result<Option<LabelId>, Failure> {
         Ok(self.names.find(self.db, NameKind::Label, name).map_err(failure)?.map(LabelId))
     }

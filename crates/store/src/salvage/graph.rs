@@ -31,6 +31,18 @@ const NAME: TableCopy = TableCopy {
     is_derived: false,
 };
 
+const CONSTRAINT: TableCopy = TableCopy {
+    table: "graph_constraint",
+    select: "SELECT id, name, statement FROM graph_constraint \
+             WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: "INSERT INTO graph_constraint (id, name, statement) VALUES (?1, ?2, ?3)",
+    columns: 3,
+    key: "id",
+    name: "name",
+    indexes: &[],
+    is_derived: false,
+};
+
 /// Indexes are read by `recover_nodes` and `recover_edges`: several entries make up one row.
 const NODE: TableCopy = TableCopy {
     table: "node",
@@ -122,6 +134,9 @@ impl Rescue<'_> {
             };
             Ok(Completed::Row(vec![id.into(), kind.clone(), name.clone(), 1.into()], ""))
         })?;
+        if self.knows("SELECT statement FROM graph_constraint") {
+            self.table(&CONSTRAINT)?;
+        }
         let gaps = self.table(&NODE)?;
         self.recover_nodes(&gaps)?;
         let gaps = self.table(&EDGE)?;
@@ -136,6 +151,7 @@ impl Rescue<'_> {
         self.table(&CODE_LOOKUP)?;
         self.modules()?;
         self.drop_owned()?;
+        self.drop_malformed_constraints()?;
         let (nodes, edges) = repair(db).during(db, "save the graph")?;
         for (at, (table, broken)) in [("node", nodes), ("edge", edges)].into_iter().enumerate() {
             self.graph_gone[at] += broken.len() as u64;
@@ -150,6 +166,19 @@ impl Rescue<'_> {
         if self.report.lost.len() > before {
             db.execute_batch(INDEX_AGAIN).during(db, "save files")?;
         }
+        Ok(())
+    }
+
+    fn drop_malformed_constraints(&mut self) -> Result<(), StoreError> {
+        let db = self.work.db;
+        let malformed = graph::malformed_constraints(db).during(db, "save constraints")?;
+        for (name, _) in &malformed {
+            db.execute("DELETE FROM graph_constraint WHERE name = ?1", [name])
+                .during(db, "save constraints")?;
+        }
+        let names = malformed.into_iter().map(|(name, _)| name).collect();
+        let reason = "they are malformed".to_owned();
+        self.lose_named("graph_constraint", Extent::Lost, names, reason);
         Ok(())
     }
 

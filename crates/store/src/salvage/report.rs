@@ -106,6 +106,7 @@ fn in_words(table: &str, rows: u64) -> String {
         "entity" => ("entity", "entities"),
         "fact_source" => ("source of a fact", "sources of facts"),
         "graph_name" => ("name of the graph", "names of labels, types and properties"),
+        "graph_constraint" => ("constraint of the graph", "constraints of the graph"),
         "quarantined_job" => ("quarantined job", "quarantined jobs"),
         "vector" => ("record without a readable vector", "records without a readable vector"),
         "store" | "graph" => ("row of the store's own numbers", "rows of the store's own numbers"),

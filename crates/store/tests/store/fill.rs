@@ -97,4 +97,7 @@ fn fill_graph(store: &mut TestStore) {
                 -[:KNOWS {since: 1833}]->(:Person:Engineer {name: 'Charles'})";
     let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
     store.one(ChangeGraph { query }).unwrap();
+    let text = "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.name IS UNIQUE";
+    let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
+    store.one(ChangeGraph { query }).unwrap();
 }

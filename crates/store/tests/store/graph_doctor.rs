@@ -196,3 +196,30 @@ fn checks_name_problems_of_the_graph() {
         [[Datum::Text("left 7".to_owned())]]
     );
 }
+
+#[test]
+fn salvage_keeps_constraints_and_drops_malformed_ones() {
+    let (_place, folder) = closed();
+    let mut writer = writer(&folder).unwrap();
+    for rule in ["(l:Left) REQUIRE l.n IS UNIQUE", "()-[p:PAIR]->() REQUIRE (:Left)-[p]->(:Right)"]
+    {
+        let query = cypher(&format!("CREATE CONSTRAINT FOR {rule}"));
+        one(&mut writer, ChangeGraph { query }).unwrap();
+    }
+    assert!(writer.checkpoint(Checkpoint::Truncate).unwrap().complete);
+    drop(writer);
+    assert_sound(&folder, "with constraints");
+    let before = rows(&folder, "SHOW CONSTRAINTS");
+    assert_eq!(before.len(), 2);
+    assert_eq!(salvage(&folder).lost, []);
+    assert_eq!(rows(&folder, "SHOW CONSTRAINTS"), before);
+
+    let db = database(&folder);
+    db.execute("UPDATE graph_constraint SET statement = 'nonsense' WHERE id = 1", []).unwrap();
+    drop(db);
+    assert!(Check::ALL.iter().any(|check| problems(&folder, *check) == 1));
+    let report = salvage(&folder);
+    assert_eq!(named(&report, "graph_constraint", Extent::Lost), ["Left_n_unique"]);
+    assert_eq!(rows(&folder, "SHOW CONSTRAINTS"), before[1..]);
+    assert_sound(&folder, "after salvage");
+}

@@ -242,3 +242,39 @@ fn more_nodes_than_are_buffered_are_all_found() {
     let some = "UNWIND range(0, 131571, 1000) AS id MATCH (p:Person {id: id}) RETURN count(p)";
     assert_eq!(graph.rows(some), ["132"]);
 }
+
+#[test]
+fn rows_that_violate_a_constraint_are_refused() {
+    let mut store = Imported::new();
+    store.change("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS NODE KEY");
+    store.change("CREATE CONSTRAINT FOR ()-[k:KNOWS]-() REQUIRE k.since IS NOT NULL");
+    store.nodes(None, "id,name\n1,Ann\n2,Bob\n").unwrap();
+    let twice = refused(store.nodes(None, "id,name\n3,Eve\n1,Ann\n"));
+    assert!(twice.contains("is also a :Person with id = \"1\""), "{twice}");
+    let many: String = (1..100).map(|id| format!("{id},x\n")).collect();
+    let twice = refused(store.nodes(None, &format!("id,name\n{many}")));
+    assert!(twice.contains("constraint Person_id_key"), "{twice}");
+    let without = refused(store.nodes(None, "id,name\n,Eve\n"));
+    assert!(without.contains("must have the property id"), "{without}");
+    let without = refused(store.edges("from,to,since:int\n1,2,\n"));
+    assert!(without.contains("must have the property since"), "{without}");
+    store.nodes(Some("id"), "id,name\n1,Anna\n3,Eve\n").unwrap();
+    store.edges("from,to,since:int\n1,2,2019\n").unwrap();
+    let names = store.rows("MATCH (p:Person) RETURN p.name ORDER BY p.id");
+    assert_eq!(names, ["\"Anna\"", "\"Bob\"", "\"Eve\""]);
+}
+
+#[test]
+fn cells_may_be_json() {
+    let mut store = Imported::new();
+    let text = "id,tags:json,note:json,vector:json\n\
+                a,\"[\"\"x\"\", \"\"y, z\"\"]\",\"\"\"\"\"\",\"[1.0, 2.5]\"\n\
+                b,[],null,\n";
+    store.nodes(Some("id"), text).unwrap();
+    let cells = store.rows("MATCH (p:Person) RETURN p.tags, p.note, p.vector");
+    assert_eq!(cells, [r#"["x","y, z"] "" [1.0,2.5]"#, "[] null null"]);
+    for cell in ["x", "\"{\"\"a\"\": 1}\"", "[[1]]", "[null]", "99999999999999999999"] {
+        let reason = refused(store.nodes(None, &format!("tags:json\n{cell}\n")));
+        assert!(reason.contains("JSON: a string, a number, a boolean or a flat list"), "{reason}");
+    }
+}

@@ -41,13 +41,16 @@ impl Import<'_> {
                 }
             };
             self.stats.relationships_created += 1;
-            if keys.is_empty() {
+            if keys.is_empty() && self.constraints.is_empty() {
                 bare.push(ends);
                 continue;
             }
             let keyed = keyed(&keys, properties);
             self.stats.properties_set += keyed.clone().count() as u64;
-            graph.insert_edge(kind, ends, bytes::write(keyed), None)?;
+            let edge = graph.insert_edge(kind, ends, bytes::write(keyed), None)?;
+            if !self.constraints.is_empty() {
+                self.changed.edges.insert(edge);
+            }
         }
         graph.write_bare_edges(kind, &bare)
     }

@@ -9,14 +9,16 @@ mod table;
 #[cfg(feature = "fuzzing")]
 pub use table::read_cells;
 
-use isolith_graph::{Stats, Value};
+use isolith_graph::{Budget, ChangedEntities, Constraint, Graph, Stats, Value, verify};
+use std::sync::Arc;
+
 use isolith_protocol::{
     Done, GraphImported, GraphTable, ImportGraph, StoreError, TableHolds, TableTaken,
 };
 use isolith_types::{Code, Failure, Hint};
 
 use self::table::{Rows, TableHeader};
-use super::{TruthGraph, is_due, query_failed};
+use super::{QUERY_MEMORY, TruthGraph, is_due, query_failed};
 use crate::deadline::Deadline;
 use crate::write::{Perform, Work, shorten};
 
@@ -49,6 +51,8 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
     let graph = TruthGraph::begin(work.db)?;
     let mut import = Import {
         graph: &graph,
+        constraints: graph.constraints().map_err(query_failed)?,
+        changed: ChangedEntities::default(),
         header: &header,
         table,
         rows: Rows::new(&header, &table.rows, table.delimiter, table.is_last),
@@ -61,6 +65,7 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
         TableHolds::Edges { kind, from, to } => import.edges(kind, from, to),
     };
     done.map_err(query_failed)?;
+    import.verify()?;
     let Import { rows, rejected, stats, .. } = import;
     let taken = TableTaken { rows: rows.count, bytes: rows.taken };
     let is_done = table.is_last && taken.bytes == table.rows.len() as u64;
@@ -72,6 +77,9 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
 
 struct Import<'a> {
     graph: &'a TruthGraph<'a>,
+    constraints: Arc<[Constraint]>,
+    /// What was written; empty if there are no constraints.
+    changed: ChangedEntities,
     header: &'a TableHeader,
     table: &'a GraphTable,
     rows: Rows<'a>,
@@ -93,6 +101,14 @@ impl Import<'_> {
                 Some(Err(reason)) => self.reject(reason)?,
             }
         }
+    }
+
+    /// Fails if a row violates a constraint.
+    fn verify(&self) -> Result<(), StoreError> {
+        let passed = || self.deadline.passed();
+        let budget = Budget::unbounded().with_memory(QUERY_MEMORY).with_cancellation(&passed);
+        verify(self.graph, &self.constraints, &self.changed, &budget)
+            .map_err(|error| query_failed(error.into()))
     }
 
     /// Skips the current row, or fails the import.

@@ -1,6 +1,7 @@
 //! Importing nodes.
 
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals};
 use isolith_protocol::TableEnd;
@@ -95,10 +96,18 @@ impl Import<'_> {
             };
             if !cell.is_null() && !is_like_that()? {
                 self.graph.set_property(Entity::Node(node), &column.name, cell)?;
+                self.note_nodes(node..node + 1);
                 self.stats.properties_set += 1;
             }
         }
         Ok(())
+    }
+
+    /// Notes nodes for which constraints must be checked.
+    fn note_nodes(&mut self, nodes: Range<i64>) {
+        if !self.constraints.is_empty() {
+            self.changed.nodes.extend(nodes);
+        }
     }
 
     fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
@@ -121,6 +130,7 @@ impl Import<'_> {
                 cells.iter().try_for_each(|(cell, node)| graph.index_value(*node, *key, cell))?;
             }
         }
+        self.note_nodes(first..first + count);
         self.stats.nodes_created += new.len() as u64;
         self.stats.labels_added += new.len() as u64;
         Ok(())

@@ -1,7 +1,7 @@
 //! CSV tables: a header with column names and types, then rows.
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use isolith_graph::Value;
+use isolith_graph::{Datum, Value};
 use isolith_types::{Code, Failure, counted};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
@@ -13,6 +13,8 @@ pub(super) enum ColumnType {
     Integer,
     Float,
     Boolean,
+    /// A JSON value: any of the others, or a flat list.
+    Json,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -56,15 +58,14 @@ impl TableHeader {
 
 impl Column {
     fn read(text: &str) -> Result<Self, Failure> {
-        let (name, kind) = match text.rsplit_once(':') {
-            None => (text, ColumnType::Text),
-            Some((name, "string")) => (name, ColumnType::Text),
-            Some((name, "int")) => (name, ColumnType::Integer),
-            Some((name, "float")) => (name, ColumnType::Float),
-            Some((name, "bool")) => (name, ColumnType::Boolean),
-            Some((_, kind)) => {
-                return Err(bad_header(format!("{kind:?} in {text:?} is not a column type")));
-            }
+        let (name, kind) = text.rsplit_once(':').unwrap_or((text, "string"));
+        let kind = match kind {
+            "string" => ColumnType::Text,
+            "int" => ColumnType::Integer,
+            "float" => ColumnType::Float,
+            "bool" => ColumnType::Boolean,
+            "json" => ColumnType::Json,
+            _ => return Err(bad_header(format!("{kind:?} in {text:?} is not a column type"))),
         };
         match name.is_empty() {
             true => Err(bad_header("a column has no name".to_owned())),
@@ -76,7 +77,7 @@ impl Column {
     pub(super) fn check_names(&self) -> Result<(), Failure> {
         match self.kind {
             ColumnType::Text | ColumnType::Integer => Ok(()),
-            ColumnType::Float | ColumnType::Boolean => {
+            _ => {
                 let message = format!("column {} cannot be a node key", self.name);
                 let hint = "what names nodes is text, or whole numbers (`:int`)";
                 Err(Failure::new(Code::BadInput, message).with_hint(hint))
@@ -98,6 +99,7 @@ impl Column {
             ColumnType::Boolean => {
                 text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean)
             }
+            ColumnType::Json => json_value(text),
         };
         value.ok_or_else(|| {
             let wanted = match kind {
@@ -105,6 +107,7 @@ impl Column {
                 ColumnType::Integer => "a whole number",
                 ColumnType::Float => "a number",
                 ColumnType::Boolean => "true or false",
+                ColumnType::Json => "JSON: a string, a number, a boolean or a flat list",
             };
             let shown: String = text.chars().take(40).collect();
             format!("{name} is {shown:?}, which is not {wanted}")
@@ -112,9 +115,16 @@ impl Column {
     }
 }
 
+/// Parses a JSON value that a property can hold.
+fn json_value(text: &str) -> Option<Value> {
+    let json = serde_json::from_str(text).ok()?;
+    let value = Datum::from_json(&json).ok()?.to_value();
+    (value.is_null() || value.is_storable()).then_some(value)
+}
+
 fn bad_header(message: String) -> Failure {
     Failure::new(Code::BadInput, message).with_hint(
-        "the first line names the columns, as in `id:int,name,score:float,active:bool`; \
+        "the first line names the columns, as in `id:int,name,score:float,active:bool,tags:json`; \
          a column without a type is text",
     )
 }

@@ -1,0 +1,79 @@
+//! Runs the statements about constraints.
+
+use super::verify::verify_all;
+use super::{COLUMNS, Constraint};
+use crate::ast::ConstraintCommand;
+use crate::budget::Budget;
+use crate::error::{Class, Detail, Error, Result};
+use crate::graph::{Graph, GraphMut};
+use crate::run::{Flow, Stats, read_only};
+use crate::value::Datum;
+
+impl ConstraintCommand {
+    pub(crate) fn is_write(&self) -> bool {
+        !matches!(self, ConstraintCommand::Show)
+    }
+
+    pub(crate) fn columns(&self) -> Vec<String> {
+        match self {
+            ConstraintCommand::Show => COLUMNS.map(str::to_owned).to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(
+        &self,
+        graph: &dyn Graph,
+        writer: Option<&dyn GraphMut>,
+        budget: &Budget<'_>,
+        sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
+    ) -> Result<Stats> {
+        let existing = graph.constraints()?;
+        let writer = || writer.ok_or_else(read_only);
+        let mut stats = Stats::default();
+        match self {
+            ConstraintCommand::Show => {
+                for constraint in existing.iter() {
+                    if sink(constraint.row())? == Flow::Stop {
+                        break;
+                    }
+                }
+            }
+            ConstraintCommand::Create { constraint, if_not_exists } => {
+                let is_same =
+                    |it: &&Constraint| it.name == constraint.name || it.is_equivalent(constraint);
+                match existing.iter().find(is_same) {
+                    Some(_) if *if_not_exists => {}
+                    Some(same) => return Err(exists_already(constraint, same)),
+                    None => {
+                        verify_all(writer()?, constraint, budget)?;
+                        writer()?.add_constraint(constraint)?;
+                        stats.constraints_added += 1;
+                    }
+                }
+            }
+            ConstraintCommand::Drop { name, if_exists } => {
+                if existing.iter().any(|constraint| constraint.name == *name) {
+                    writer()?.drop_constraint(name)?;
+                    stats.constraints_removed += 1;
+                } else if !if_exists {
+                    let message = format!("there is no constraint {name}; see SHOW CONSTRAINTS");
+                    return Err(refused(message));
+                }
+            }
+        }
+        Ok(stats)
+    }
+}
+
+fn exists_already(new: &Constraint, existing: &Constraint) -> Error {
+    let Constraint { name, .. } = existing;
+    refused(match new.is_equivalent(existing) {
+        true => format!("the constraint {name} already requires this"),
+        false => format!("there already is a constraint {name}: {existing}"),
+    })
+}
+
+fn refused(message: String) -> Error {
+    Error::run(Class::ConstraintVerificationFailed, Detail::InvalidArgumentValue, message)
+}
