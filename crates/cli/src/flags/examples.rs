@@ -174,6 +174,7 @@ pub(super) const GRAPH_IMPORT: &str = "\
 Examples:
   isolith graph import nodes people.csv --label Person --id id
   isolith graph import edges knows.csv --type KNOWS --from Person.id --to Person.id
+  isolith graph import --from-kuzu ./graph.kuzu
 
 Exit codes: 3 if a row is invalid.";
 

@@ -27,11 +27,18 @@ pub(super) enum TypedGraph {
     /// is one transaction. docs/cypher.md describes the supported language.
     #[command(after_long_help = examples::GRAPH_QUERY)]
     Query(TypedCypher),
-    /// Import nodes or relationships from a CSV file
+    /// Import nodes or relationships from a CSV file or from Kuzu
     ///
     /// Much faster than one query per row. A file of up to 16 MB and 524,288 rows is one
     /// transaction. A larger file takes several: the rows before an invalid one are then kept.
-    #[command(subcommand, after_long_help = examples::GRAPH_IMPORT)]
+    ///
+    /// With --from-kuzu, copies a whole Kuzu database.
+    #[command(
+        arg_required_else_help = true,
+        subcommand_negates_reqs = true,
+        args_conflicts_with_subcommands = true,
+        after_long_help = examples::GRAPH_IMPORT
+    )]
     Import(TypedImport),
     /// Show what calls a symbol
     ///
@@ -176,7 +183,7 @@ impl TypedGraph {
     pub(super) fn command(self, context: &Context<'_>) -> Result<GraphCommand, Failure> {
         let question = match self {
             Self::Query(typed) => return typed.command(),
-            Self::Import(typed) => return Ok(GraphCommand::Import(typed.import())),
+            Self::Import(typed) => return typed.command(),
             Self::Callers(TypedNeighbours { symbol, depth, all }) => {
                 Question::Callers { symbol, walk: all.walk(Some(depth), context)? }
             }

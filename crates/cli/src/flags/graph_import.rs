@@ -4,12 +4,43 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use isolith_engine::{GraphImport, TableEnd, TableHolds};
+use isolith_types::{Code, Failure};
 
 use super::examples;
 use super::typed::{TypedOnError, TypedOnce};
+use crate::graph::{GraphCommand, KuzuImport};
+
+/// A table, or a database of Kuzu.
+#[derive(Args)]
+pub(super) struct TypedImport {
+    #[command(subcommand)]
+    table: Option<TypedTableImport>,
+    /// Copy a Kuzu database: its tables, and their keys and types as constraints
+    ///
+    /// Python reads it with the package kuzu, in a process of its own. Copying the same database
+    /// again adds what is new.
+    #[arg(long, value_name = "DATABASE", required = true)]
+    from_kuzu: Option<PathBuf>,
+    /// Python that has the package kuzu
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    python: PathBuf,
+}
+
+impl TypedImport {
+    pub(super) fn command(self) -> Result<GraphCommand, Failure> {
+        match (self.table, self.from_kuzu) {
+            (Some(table), _) => Ok(GraphCommand::Import(table.import())),
+            (None, Some(database)) => {
+                Ok(GraphCommand::FromKuzu(KuzuImport { database, python: self.python }))
+            }
+            (None, None) => Err(Failure::new(Code::Usage, "say what to import")
+                .with_hint("pass nodes, edges or --from-kuzu")),
+        }
+    }
+}
 
 #[derive(Subcommand)]
-pub(super) enum TypedImport {
+enum TypedTableImport {
     /// Import nodes, one per row
     ///
     /// Columns become properties. A column without a type is text; an empty cell sets no
@@ -61,8 +92,8 @@ pub(super) struct TypedTable {
     once: TypedOnce,
 }
 
-impl TypedImport {
-    pub(super) fn import(self) -> GraphImport {
+impl TypedTableImport {
+    fn import(self) -> GraphImport {
         let (holds, table) = match self {
             Self::Nodes { label, id, table } => (TableHolds::Nodes { label, key: id }, table),
             Self::Edges { kind, from, to, table } => (TableHolds::Edges { kind, from, to }, table),

@@ -3,6 +3,7 @@
 mod ask;
 mod format;
 mod import;
+mod kuzu;
 mod print;
 
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use isolith_types::{Code, Failure, counted};
 
 pub(crate) use ask::Question;
 pub(crate) use format::Format;
+pub(crate) use kuzu::KuzuImport;
 
 use crate::output::Output;
 use crate::session::{self, Session};
@@ -21,6 +23,7 @@ pub(crate) enum GraphCommand {
     Query { query: CypherQuery, format: Format, key: Option<Key> },
     Ask(Question),
     Import(GraphImport),
+    FromKuzu(KuzuImport),
 }
 
 impl GraphCommand {
@@ -28,7 +31,7 @@ impl GraphCommand {
     /// decides when there is no store.
     pub(crate) fn may_write(&self) -> bool {
         match self {
-            Self::Query { .. } | Self::Import(_) => true,
+            Self::Query { .. } | Self::Import(_) | Self::FromKuzu(_) => true,
             Self::Ask(_) => false,
         }
     }
@@ -41,6 +44,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     match command {
         GraphCommand::Import(import) => return import::run(store, &import, output),
+        GraphCommand::FromKuzu(import) => return kuzu::run(store, &import, output),
         GraphCommand::Query { query, format, key } => run_query(store, query, format, key, output)?,
         GraphCommand::Ask(question) => {
             let here = std::env::current_dir().ok();
@@ -107,6 +111,8 @@ fn summary(stats: &GraphStats) -> Option<String> {
         (stats.properties_set, "property", "set"),
         (stats.labels_added, "label", "added"),
         (stats.labels_removed, "label", "removed"),
+        (stats.constraints_added, "constraint", "added"),
+        (stats.constraints_removed, "constraint", "removed"),
     ];
     let changes: Vec<String> = changes
         .iter()
