@@ -182,7 +182,10 @@ const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 
 /// The same by `ioctl`, and injecting input into a terminal.
-const HOSTILE_IOCTLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, libc::TIOCSTI, libc::TIOCLINUX];
+const HOSTILE_IOCTLS: [u64; 4] = [FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX];
+// The type of these differs between the C libraries.
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541C;
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 
