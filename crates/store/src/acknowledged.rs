@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::folder::{StoreFolder, io_failure, is_missing};
-use crate::sqlite::During;
+use crate::sqlite::SqliteDuring;
 
 /// A point in the history of a store.
 #[derive(

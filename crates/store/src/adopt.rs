@@ -12,7 +12,7 @@ use crate::lock::Lock;
 use crate::migrations::MIGRATIONS;
 use crate::open::{Truth, WriterOptions, open_for_writing};
 use crate::pragmas::Durability;
-use crate::sqlite::During;
+use crate::sqlite::SqliteDuring;
 
 impl Truth {
     /// Removes everything from a truth that others could have prepared and that is not needed:

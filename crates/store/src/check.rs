@@ -6,8 +6,8 @@ mod memory;
 use std::ops::ControlFlow;
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, params};
 use isolith_types::Metadata;
-use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use content::is_finite;
@@ -100,7 +100,7 @@ impl Reader {
         let looked = match check {
             Check::Quick => pages(db, "quick_check", &mut found),
             Check::Full => pages(db, "integrity_check", &mut found),
-            Check::Checksums => checksums(db, &deadline, &mut found),
+            Check::Checksums => checksums(&snapshot.db.connection, &deadline, &mut found),
             Check::Schema => schema(db, &mut found),
             Check::References => references(db, &mut found),
             Check::Counts => counts(db, &mut found).and_then(|()| graph::counts(db, &mut found)),
@@ -144,7 +144,7 @@ impl ProblemList {
     }
 }
 
-fn pages(db: &Connection, pragma: &str, found: &mut ProblemList) -> Result<(), StoreError> {
+fn pages(db: &dyn Connection, pragma: &str, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         // A limit of 0 would mean no limit.
         let mut statement = db.prepare(&format!("PRAGMA {pragma}({})", found.room().max(1)))?;
@@ -161,7 +161,7 @@ fn pages(db: &Connection, pragma: &str, found: &mut ProblemList) -> Result<(), S
 }
 
 fn checksums(
-    db: &Connection,
+    db: &rusqlite::Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -169,15 +169,16 @@ fn checksums(
         found.add(damage.to_string());
         if found.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    if verified.during(db, "read all pages")?.is_none() {
+    if verified.map_err(isolith_sql::Error::from).during(db, "read all pages")?.is_none() {
         found.add("pages have no checksums".to_owned());
     }
     deadline.check("read all pages")
 }
 
-fn schema(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
-    let expected = Connection::open_in_memory()
+fn schema(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+    let expected = rusqlite::Connection::open_in_memory()
         .and_then(|expected| expected.execute_batch(CREATE).map(|()| expected))
+        .map_err(isolith_sql::Error::from)
         .during(db, "compare the schema")?;
     MIGRATIONS.iter().try_for_each(|step| step(&expected))?;
     let mut compare = || {
@@ -203,7 +204,7 @@ fn schema(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
 }
 
 /// Names and definitions, except for SQLite's internal tables (statistics, sequences).
-fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
+fn objects(db: &dyn Connection) -> isolith_sql::Result<Vec<(String, Option<String>)>> {
     db.prepare(
         "SELECT type || ' ' || name, sql FROM sqlite_schema \
          WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR name LIKE 'sqlite\\_autoindex%' ESCAPE '\\' \
@@ -213,7 +214,7 @@ fn objects(db: &Connection) -> rusqlite::Result<Vec<(String, Option<String>)>> {
     .collect()
 }
 
-fn references(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+fn references(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     let mut read = || {
         let mut statement = db.prepare("PRAGMA foreign_key_check")?;
         let mut rows = statement.query([])?;
@@ -231,7 +232,7 @@ fn references(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError
     read().during(db, "check the references")
 }
 
-fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+fn counts(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     collect(
         db,
         found,
@@ -279,7 +280,7 @@ fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+fn orphans(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     for sql in [
         "SELECT 'the vector of row ' || v.row || ' has no record' FROM vector v \
          LEFT JOIN record r ON r.row = v.row WHERE r.row IS NULL LIMIT ?1",
@@ -327,7 +328,7 @@ fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
 }
 
 /// Adds one problem for each row of the query.
-fn collect(db: &Connection, found: &mut ProblemList, sql: &str) -> Result<(), StoreError> {
+fn collect(db: &dyn Connection, found: &mut ProblemList, sql: &str) -> Result<(), StoreError> {
     if found.is_full() {
         return Ok(());
     }

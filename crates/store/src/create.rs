@@ -19,7 +19,7 @@ use crate::migrations::{Migration, migrate, newest, schema_version};
 use crate::names::is_aside;
 use crate::pragmas;
 use crate::schema::{APPLICATION_ID, CREATE, FIRST_VERSION};
-use crate::sqlite::{During, explain};
+use crate::sqlite::{SqliteDuring, explain};
 
 /// Creates the truth if there is none. It is built aside under a lock and then renamed, so any
 /// number of processes may try this at once.
@@ -61,7 +61,7 @@ pub(crate) fn new_truth(path: &Path, deadline: &Deadline) -> Result<Connection, 
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut db = isolith_pages::open(path, flags, Checking::Every)
-        .map_err(|error| explain(&error, path, "make"))?;
+        .map_err(|error| explain(error, path, "make"))?;
     isolith_pages::reserve(&db).during(&db, "set up")?;
     pragmas::before_the_first_table(&db).during(&db, "set up")?;
     pragmas::for_every_connection(&mut db, deadline).during(&db, "set up")?;
@@ -82,7 +82,7 @@ pub(crate) fn take_identity(db: &Connection, id: &TruthId) -> Result<(), StoreEr
 pub(crate) fn close_completely(db: Connection, path: &Path) -> Result<(), StoreError> {
     db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
         .during(&db, "set up")?;
-    db.close().map_err(|(_, error)| explain(&error, path, "close"))?;
+    db.close().map_err(|(_, error)| explain(error, path, "close"))?;
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(|error| io_failure(path, "sync", &error))

@@ -9,7 +9,7 @@ use crate::schema::{
     EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE,
     PARSE_AGAIN,
 };
-use crate::sqlite::{During, explain};
+use crate::sqlite::{SqliteDuring, explain};
 
 /// Migrates from version n to n + 1.
 pub(crate) type Migration = fn(&Connection) -> Result<(), StoreError>;
@@ -100,7 +100,7 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
 
 fn take(db: &mut Connection, step: Migration, to: u32) -> Result<(), StoreError> {
     let path = PathBuf::from(db.path().unwrap_or_default());
-    let failed = |error| explain(&error, &path, &format!("migrate to version {to}"));
+    let failed = |error| explain(error, &path, &format!("migrate to version {to}"));
     let transaction =
         db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     step(&transaction)?;

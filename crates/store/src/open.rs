@@ -23,7 +23,7 @@ use crate::read::Reader;
 use crate::rewrite;
 use crate::salvage;
 use crate::schema::APPLICATION_ID;
-use crate::sqlite::{During, explain};
+use crate::sqlite::{SqliteDuring, explain};
 use crate::write::Writer;
 
 /// Opens the truth, from which everything else can be rebuilt.
@@ -104,6 +104,11 @@ pub(crate) struct Db {
 }
 
 impl Db {
+    /// The connection, for statements that any database can run.
+    pub(crate) fn sql(&self) -> &dyn isolith_sql::Connection {
+        &self.connection
+    }
+
     pub(crate) fn refuse_if_moved(&self) -> Result<(), StoreError> {
         if self.has_moved() {
             return Err(StoreError::Replaced { path: self.path.clone() });
@@ -276,7 +281,7 @@ fn open_file(path: &Path, flags: OpenFlags, deadline: &Deadline) -> Result<Conne
     // Never open a file through a link that somebody put there.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = isolith_pages::open(path, flags, Checking::Every)
-        .map_err(|error| explain(&error, path, "open"))?;
+        .map_err(|error| explain(error, path, "open"))?;
     pragmas::for_every_connection(&mut connection, deadline).during(&connection, "set up")?;
     let application: i32 = connection
         .pragma_query_value(None, "application_id", |row| row.get(0))

@@ -14,7 +14,7 @@ use crate::identity::with_suffix;
 use crate::migrations::{Migration, migrate};
 use crate::open::Db;
 use crate::pragmas;
-use crate::sqlite::During;
+use crate::sqlite::SqliteDuring;
 
 /// A worker that takes much longer is killed by its front, with nothing done.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,6 +1,6 @@
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, Params, params};
 use isolith_types::{Metadata, Scalar, Value};
-use rusqlite::{Connection, Params, params};
 
 use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
@@ -9,7 +9,7 @@ use crate::sqlite::During;
 use crate::write::{AsValue, IN_A_LIST, type_of};
 
 pub(super) fn vectors(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -49,7 +49,7 @@ pub(super) fn vectors(
 }
 
 pub(super) fn fields(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -96,7 +96,7 @@ pub(super) fn fields(
 
 /// Checks that chunks and file hashes can be decoded.
 pub(super) fn chunks(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -110,7 +110,7 @@ pub(super) fn chunks(
             if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
                 return Ok(());
             }
-            if !makes_sense(row, 1)? {
+            if !makes_sense(&row, 1)? {
                 found.add(format!("the chunk of row {} is malformed", row.get::<_, i64>(0)?));
             }
         }
@@ -125,7 +125,7 @@ pub(super) fn chunks(
     deadline.check("check chunks")
 }
 
-fn has_field(db: &Connection, field: impl Params) -> rusqlite::Result<bool> {
+fn has_field(db: &dyn Connection, field: impl Params) -> isolith_sql::Result<bool> {
     db.prepare_cached(
         "SELECT 1 FROM field_key k JOIN field f ON f.key = k.id \
          WHERE k.collection = ?1 AND k.name = ?2 AND k.type = ?3 AND f.value = ?4 AND f.row = ?5",

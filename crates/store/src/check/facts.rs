@@ -1,7 +1,7 @@
 //! Checks that facts and their names can be decoded and looked up.
 
 use isolith_protocol::StoreError;
-use rusqlite::{Connection, Row};
+use isolith_sql::{Connection, Row};
 
 use super::ProblemList;
 use crate::deadline::Deadline;
@@ -10,7 +10,7 @@ use crate::read::facts::makes_sense;
 use crate::sqlite::During;
 
 pub(super) fn facts(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -53,12 +53,12 @@ pub(super) fn facts(
 
 /// Adds the problem, if any, that `look` returns for each row.
 fn each(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
     sql: &str,
-    mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<Option<String>>,
-) -> rusqlite::Result<()> {
+    mut look: impl FnMut(&Row<'_>) -> isolith_sql::Result<Option<String>>,
+) -> isolith_sql::Result<()> {
     let mut statement = db.prepare(sql)?;
     let mut rows = statement.query([])?;
     let mut at = 0_u64;
@@ -67,7 +67,7 @@ fn each(
         if found.is_full() || (at.is_multiple_of(256) && deadline.passed()) {
             break;
         }
-        if let Some(problem) = look(row)? {
+        if let Some(problem) = look(&row)? {
             found.add(problem);
         }
     }

@@ -1,7 +1,7 @@
 //! Checks the graph: edges have both ends, lookup rows match their nodes, and counts are right.
 
 use isolith_protocol::StoreError;
-use rusqlite::Connection;
+use isolith_sql::Connection;
 
 use super::{ProblemList, collect};
 use crate::deadline::Deadline;
@@ -42,7 +42,7 @@ const ORPHANS: [&str; 6] = [
      LEFT JOIN file f ON f.id = e.owner WHERE e.owner > 0 AND f.id IS NULL LIMIT ?1",
 ];
 
-pub(super) fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+pub(super) fn counts(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     COUNTS.iter().try_for_each(|sql| collect(db, found, sql))?;
     let rows: i64 = db
         .query_row("SELECT count(*) FROM graph", [], |row| row.get(0))
@@ -53,13 +53,13 @@ pub(super) fn counts(db: &Connection, found: &mut ProblemList) -> Result<(), Sto
     Ok(())
 }
 
-pub(super) fn orphans(db: &Connection, found: &mut ProblemList) -> Result<(), StoreError> {
+pub(super) fn orphans(db: &dyn Connection, found: &mut ProblemList) -> Result<(), StoreError> {
     ORPHANS.iter().try_for_each(|sql| collect(db, found, sql))
 }
 
 /// Checks that nodes and edges can be decoded and looked up.
 pub(super) fn content(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {
@@ -77,7 +77,11 @@ pub(super) fn content(
 }
 
 /// Checks that the graph contains exactly the current entities and facts.
-fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Result<(), StoreError> {
+fn facts(
+    db: &dyn Connection,
+    deadline: &Deadline,
+    found: &mut ProblemList,
+) -> Result<(), StoreError> {
     let graph = TruthGraph::new(db);
     for (table, shown, what) in [("entity", "node", "entity "), ("fact", "edge", "fact f")] {
         let read = || {
@@ -112,11 +116,11 @@ fn facts(db: &Connection, deadline: &Deadline, found: &mut ProblemList) -> Resul
 }
 
 fn nodes(
-    db: &Connection,
+    db: &dyn Connection,
     names: &KnownNames,
     deadline: &Deadline,
     found: &mut ProblemList,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let mut statement = db
         .prepare("SELECT id, labels, properties, coalesce(owner, -1) >= 0 FROM node ORDER BY id")?;
     let mut rows = statement.query([])?;
@@ -154,12 +158,12 @@ fn nodes(
 
 /// Whether a lookup table has more rows than expected.
 fn surplus(
-    db: &Connection,
+    db: &dyn Connection,
     table: &str,
     expected: u64,
     to: &str,
     found: &mut ProblemList,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let count = format!("SELECT count(*) FROM {table}");
     let there: u64 = db.query_row(&count, [], |row| row.get(0))?;
     if there > expected {
@@ -169,11 +173,11 @@ fn surplus(
 }
 
 fn edges(
-    db: &Connection,
+    db: &dyn Connection,
     names: &KnownNames,
     deadline: &Deadline,
     found: &mut ProblemList,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let mut statement =
         db.prepare("SELECT id, type, properties, src, dst FROM edge ORDER BY id")?;
     let mut rows = statement.query([])?;

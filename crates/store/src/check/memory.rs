@@ -1,5 +1,5 @@
 use isolith_protocol::StoreError;
-use rusqlite::Connection;
+use isolith_sql::Connection;
 
 use super::{ProblemList, metadata_of};
 use crate::deadline::Deadline;
@@ -9,7 +9,7 @@ use crate::sqlite::During;
 
 /// Checks that drawers have their original texts, and that tags and metadata can be decoded.
 pub(super) fn drawers(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     found: &mut ProblemList,
 ) -> Result<(), StoreError> {

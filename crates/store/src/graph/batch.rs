@@ -1,7 +1,7 @@
 //! Multi-row inserts.
 
-use rusqlite::Connection;
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use isolith_sql::Connection;
+use isolith_sql::{ToSqlOutput, ValueRef};
 
 /// Maximum number of rows per statement.
 pub(super) const MAX_ROWS: usize = 64;
@@ -11,11 +11,11 @@ const SIZES: [usize; 3] = [MAX_ROWS, 8, 1];
 
 /// Inserts rows. Sorted rows are appended next to each other, without a search for each.
 pub(super) fn insert<'r, R, const N: usize>(
-    db: &Connection,
+    db: &dyn Connection,
     into: &str,
     rows: &'r [R],
     cells: impl Fn(&'r R) -> [ValueRef<'r>; N],
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let mut left = rows;
     for size in SIZES {
         let (batch, fewer) = left.split_at(left.len() - left.len() % size);
@@ -30,10 +30,10 @@ pub(super) fn insert<'r, R, const N: usize>(
             for row in rows {
                 for cell in cells(row) {
                     at += 1;
-                    statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(cell))?;
+                    statement.bind_one(at, ToSqlOutput::Borrowed(cell))?;
                 }
             }
-            statement.raw_execute()?;
+            statement.execute_bound()?;
         }
     }
     Ok(())

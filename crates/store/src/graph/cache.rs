@@ -7,8 +7,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use isolith_graph::{Graph, KeyId, LabelId, Value, position_of};
+use isolith_sql::Connection;
 use isolith_types::Failure;
-use rusqlite::Connection;
 
 use super::names::NameTable;
 use super::{TruthGraph, bytes, failure};
@@ -99,7 +99,7 @@ impl<K: Eq + Hash, T> LoadedOnDemand<K, T> {
 
 impl<'a> TruthGraph<'a> {
     /// Opens the graph for reading, with the cache if it is still valid.
-    pub(super) fn reading(db: &'a Connection, version: i64, mut cache: GraphCache) -> Self {
+    pub(super) fn reading(db: &'a dyn Connection, version: i64, mut cache: GraphCache) -> Self {
         if cache.version != Some(version) {
             cache = GraphCache { version: Some(version), ..GraphCache::default() };
         }

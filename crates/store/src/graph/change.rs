@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use isolith_graph::{Constraint, Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId, Value};
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, params};
 use isolith_types::{Code, Failure, FastMap, Hint};
-use rusqlite::{Connection, params};
 
 use super::names::NameKind;
 use super::owned::is_of_facts;
@@ -47,11 +47,11 @@ const INSERT_NODE: &str = "INSERT INTO node (id, labels, properties) VALUES (?1,
 
 impl<'a> TruthGraph<'a> {
     /// Opens the graph for writing. Nothing counts as written before [`TruthGraph::finish`].
-    pub(crate) fn begin(db: &'a Connection) -> Result<Self, StoreError> {
+    pub(crate) fn begin(db: &'a dyn Connection) -> Result<Self, StoreError> {
         let (last_node, last_edge, nodes, edges) = db
             .prepare_cached("SELECT last_node, last_edge, nodes, edges FROM graph")
             .and_then(|mut statement| {
-                let all = |row: &rusqlite::Row<'_>| {
+                let all = |row: &isolith_sql::Row<'_>| {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
                 };
                 statement.query_row([], all)
@@ -113,7 +113,7 @@ impl<'a> TruthGraph<'a> {
     pub(super) fn execute(
         &self,
         sql: &str,
-        parameters: impl rusqlite::Params,
+        parameters: impl isolith_sql::Params,
     ) -> Result<usize, Failure> {
         self.changing();
         let db = self.db;

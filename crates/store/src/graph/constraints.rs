@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use isolith_graph::Constraint;
+use isolith_sql::{Connection, params};
 use isolith_types::{Code, Failure};
-use rusqlite::{Connection, params};
 
 use super::{TruthGraph, failure};
 use crate::sqlite::During;
@@ -26,7 +26,9 @@ impl TruthGraph<'_> {
 }
 
 /// Stored constraints that cannot be parsed: their names, and what is wrong.
-pub(crate) fn malformed_constraints(db: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+pub(crate) fn malformed_constraints(
+    db: &dyn Connection,
+) -> isolith_sql::Result<Vec<(String, String)>> {
     let broken = |(name, statement): (String, String)| {
         let error = parsed(&name, &statement).err()?;
         Some((name, error.message))
@@ -35,7 +37,7 @@ pub(crate) fn malformed_constraints(db: &Connection) -> rusqlite::Result<Vec<(St
 }
 
 /// Names and statements, in the order of creation.
-fn rows(db: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+fn rows(db: &dyn Connection) -> isolith_sql::Result<Vec<(String, String)>> {
     db.prepare_cached("SELECT name, statement FROM graph_constraint ORDER BY id")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use isolith_graph::Value;
-use rusqlite::{Connection, params};
+use isolith_sql::{Connection, params};
 
 use super::names::NameKind;
 use super::owned::CODE_INDEXED;
@@ -61,8 +61,8 @@ impl NodeParts {
 
 /// Restores a property from its lookup value, where that is complete: long texts are truncated
 /// there, and lists are absent.
-pub(crate) fn from_lookup(value: &rusqlite::types::Value) -> Option<Value> {
-    use rusqlite::types::Value as Looked;
+pub(crate) fn from_lookup(value: &isolith_sql::Value) -> Option<Value> {
+    use isolith_sql::Value as Looked;
     match value {
         Looked::Integer(number) => Some(Value::Integer(*number)),
         Looked::Real(number) => Some(Value::Float(*number)),
@@ -84,7 +84,7 @@ pub(crate) fn edge_names(kind: u32, properties: &[u8]) -> Option<Vec<(u32, u8)>>
 }
 
 impl KnownNames {
-    pub(crate) fn read(db: &Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn read(db: &dyn Connection) -> isolith_sql::Result<Self> {
         let mut statement = db.prepare("SELECT id, kind, name, indexed FROM graph_name")?;
         let mut rows = statement.query([])?;
         let mut names = HashMap::new();
@@ -104,10 +104,10 @@ impl KnownNames {
     /// Inserts a placeholder for a name that is lost.
     pub(crate) fn insert_placeholder(
         &mut self,
-        db: &Connection,
+        db: &dyn Connection,
         number: u32,
         kind: u8,
-    ) -> rusqlite::Result<()> {
+    ) -> isolith_sql::Result<()> {
         let word = ["label", "type", "property"].get(usize::from(kind)).unwrap_or(&"name");
         db.prepare_cached("INSERT INTO graph_name (id, kind, name) VALUES (?1, ?2, ?3)")?
             .execute(params![number, kind, format!("recovered_{word}_{number}")])?;
@@ -117,28 +117,28 @@ impl KnownNames {
 }
 
 /// Whether the node has a lookup row for this label.
-pub(crate) fn has_label(db: &Connection, label: u32, node: i64) -> rusqlite::Result<bool> {
+pub(crate) fn has_label(db: &dyn Connection, label: u32, node: i64) -> isolith_sql::Result<bool> {
     db.prepare_cached("SELECT 1 FROM node_label WHERE label = ?1 AND node = ?2")?
         .exists(params![label, node])
 }
 
 /// Whether the node has a lookup row for this property.
 pub(crate) fn has_value(
-    db: &Connection,
+    db: &dyn Connection,
     (key, value): &(u32, Value),
     node: i64,
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     db.prepare_cached("SELECT 1 FROM node_value WHERE key = ?1 AND value = ?2 AND node = ?3")?
         .exists(params![key, Lookup(value), node])
 }
 
 /// Inserts the lookup rows of a node.
 pub(crate) fn put(
-    db: &Connection,
+    db: &dyn Connection,
     names: &KnownNames,
     (node, is_code): (i64, bool),
     parts: &NodeParts,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let mut label =
         db.prepare_cached("INSERT OR IGNORE INTO node_label (label, node) VALUES (?1, ?2)")?;
     for number in &parts.labels {
@@ -154,7 +154,7 @@ pub(crate) fn put(
 }
 
 /// Recounts nodes, edges and the uses of names.
-pub(crate) fn recount(db: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn recount(db: &dyn Connection) -> isolith_sql::Result<()> {
     db.execute_batch(
         "UPDATE graph_name SET uses = \
            CASE kind WHEN 0 THEN (SELECT count(*) FROM node_label WHERE label = graph_name.id) \

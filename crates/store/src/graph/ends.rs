@@ -2,8 +2,8 @@
 //! are not SQLite indexes because those are written row by row at random positions; here a
 //! transaction writes its rows in order.
 
+use isolith_sql::{Connection, params};
 use isolith_types::Failure;
-use rusqlite::{Connection, params};
 
 use super::TruthGraph;
 
@@ -37,11 +37,11 @@ INSERT INTO edge_in SELECT dst, type, src, id FROM edge ORDER BY dst, type, src,
 
 /// Whether an edge is in both endpoint tables.
 pub(crate) fn has_ends(
-    db: &Connection,
+    db: &dyn Connection,
     edge: i64,
     kind: u32,
     (src, dst): (i64, i64),
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     let out = "SELECT 1 FROM edge_out WHERE src = ?1 AND type = ?2 AND dst = ?3 AND edge = ?4";
     let into = "SELECT 1 FROM edge_in WHERE dst = ?1 AND type = ?2 AND src = ?3 AND edge = ?4";
     Ok(db.prepare_cached(out)?.exists(params![src, kind, dst, edge])?

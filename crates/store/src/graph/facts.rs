@@ -3,8 +3,8 @@
 
 use isolith_graph::Value;
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, OptionalExtension, Params};
 use isolith_types::{Failure, Moment, Source};
-use rusqlite::{Connection, OptionalExtension, Params};
 
 use super::names::NameKind;
 use super::{Property, TruthGraph, bytes, failure, query_failed};
@@ -31,7 +31,7 @@ const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
     OR e.id NOT IN (SELECT min(id) FROM edge WHERE owner < 0 GROUP BY owner))";
 
 /// Writes all facts and entities to the graph, in the open transaction.
-pub(crate) fn sync_facts(db: &Connection) -> Result<(), StoreError> {
+pub(crate) fn sync_facts(db: &dyn Connection) -> Result<(), StoreError> {
     let graph = TruthGraph::begin(db)?;
     graph.sync_facts().map_err(query_failed)?;
     graph.finish()
@@ -99,7 +99,7 @@ impl TruthGraph<'_> {
         let labels = label.map(|label| bytes::write_labels(&[label])).unwrap_or_default();
         self.is_there(
             "SELECT 1 FROM node WHERE owner = ?1 AND name = ?2 AND labels = ?3 AND properties = ?4",
-            rusqlite::params![-number, NAME, labels, list],
+            isolith_sql::params![-number, NAME, labels, list],
         )
     }
 
@@ -114,7 +114,7 @@ impl TruthGraph<'_> {
              CROSS JOIN edge_out l ON l.src = s.id AND l.type = ?2 AND l.dst = o.id \
              CROSS JOIN edge e ON e.id = l.edge \
              WHERE s.owner = ?4 AND o.owner = ?5 AND e.owner = ?1 AND e.properties = ?3",
-            rusqlite::params![-number, kind, list, -fact.subject, -fact.object],
+            isolith_sql::params![-number, kind, list, -fact.subject, -fact.object],
         )
     }
 
@@ -136,7 +136,7 @@ impl TruthGraph<'_> {
     }
 }
 
-fn of_entity(db: &Connection, number: i64) -> Result<[Property<'static>; 3], StoreError> {
+fn of_entity(db: &dyn Connection, number: i64) -> Result<[Property<'static>; 3], StoreError> {
     let read = || {
         let (name, of_type): (String, Option<String>) = db
             .prepare_cached("SELECT name, type FROM entity WHERE id = ?1")?
@@ -153,7 +153,7 @@ fn of_entity(db: &Connection, number: i64) -> Result<[Property<'static>; 3], Sto
 
 /// The type and properties of a fact's edge.
 fn of_fact(
-    db: &Connection,
+    db: &dyn Connection,
     fact: &StoredFact,
 ) -> Result<(String, [Property<'static>; 9]), StoreError> {
     let read = || {

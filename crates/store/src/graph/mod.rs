@@ -25,8 +25,8 @@ mod segment;
 use std::cell::RefCell;
 
 use isolith_protocol::StoreError;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, ToSql};
+use isolith_sql::{Connection, OptionalExtension, ToSql};
+use isolith_sql::{ToSqlOutput, ValueRef};
 
 use isolith_graph::Value;
 use isolith_types::Failure;
@@ -54,7 +54,7 @@ use crate::sqlite::During;
 
 /// The graph within one transaction.
 pub(crate) struct TruthGraph<'a> {
-    db: &'a Connection,
+    db: &'a dyn Connection,
     names: NameTable,
     /// Present while the graph is written to.
     counts: Option<GraphCounts>,
@@ -66,7 +66,7 @@ pub(crate) struct TruthGraph<'a> {
 
 impl<'a> TruthGraph<'a> {
     /// Opens the graph for reading, without a cache.
-    pub(crate) fn new(db: &'a Connection) -> Self {
+    pub(crate) fn new(db: &'a dyn Connection) -> Self {
         let last_row = RefCell::default();
         Self { db, names: NameTable::default(), counts: None, segment: None, cache: None, last_row }
     }
@@ -122,10 +122,10 @@ fn failure(error: StoreError) -> Failure {
 }
 
 /// A single column of the first row, if there is one.
-fn one<T: rusqlite::types::FromSql>(
-    db: &Connection,
+fn one<T: isolith_sql::FromSql>(
+    db: &dyn Connection,
     sql: &str,
-    parameters: impl rusqlite::Params,
+    parameters: impl isolith_sql::Params,
 ) -> Result<Option<T>, Failure> {
     db.prepare_cached(sql)
         .and_then(|mut statement| statement.query_row(parameters, |row| row.get(0)).optional())

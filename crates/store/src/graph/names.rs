@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::FastMap;
-use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::sqlite::During;
 
@@ -30,7 +30,7 @@ impl NameTable {
     /// The id of a name, if it has one.
     pub(super) fn find(
         &self,
-        db: &Connection,
+        db: &dyn Connection,
         kind: NameKind,
         name: &str,
     ) -> Result<Option<u32>, StoreError> {
@@ -51,7 +51,7 @@ impl NameTable {
     /// by a new property.
     pub(super) fn find_or_make(
         &self,
-        db: &Connection,
+        db: &dyn Connection,
         kind: NameKind,
         name: &str,
         indexed: bool,
@@ -70,7 +70,7 @@ impl NameTable {
         Ok(number)
     }
 
-    pub(super) fn name(&self, db: &Connection, number: u32) -> Result<Arc<str>, StoreError> {
+    pub(super) fn name(&self, db: &dyn Connection, number: u32) -> Result<Arc<str>, StoreError> {
         if let Some(name) = self.names.borrow().get(&number) {
             return Ok(Arc::clone(name));
         }
@@ -89,7 +89,7 @@ impl NameTable {
     }
 
     /// Whether nodes can be looked up by this property.
-    pub(super) fn is_indexed(&self, db: &Connection, key: u32) -> Result<bool, StoreError> {
+    pub(super) fn is_indexed(&self, db: &dyn Connection, key: u32) -> Result<bool, StoreError> {
         if let Some(known) = self.indexed.borrow().get(&key) {
             return Ok(*known);
         }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use isolith_graph::{Direction, Graph, Hop, TypeId, Value};
+use isolith_sql::ValueRef;
+use isolith_sql::{OptionalExtension, params};
 use isolith_types::Failure;
-use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, params};
 
 use super::names::NameKind;
 use super::{TruthGraph, batch, bytes, failure};

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use isolith_graph::{Value, order};
 use isolith_protocol::StoreError;
+use isolith_sql::Connection;
+use isolith_sql::ValueRef;
 use isolith_types::Failure;
-use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
 use super::{TruthGraph, batch, failure, lookup, shortest_alike};
 use crate::sqlite::During;
@@ -83,12 +83,12 @@ pub(super) struct PendingRows {
 
 impl PendingRows {
     /// Writes all pending rows.
-    pub(super) fn flush(&self, db: &Connection) -> Result<(), StoreError> {
+    pub(super) fn flush(&self, db: &dyn Connection) -> Result<(), StoreError> {
         self.flush_nodes(db)?;
         self.flush_edges(db)
     }
 
-    fn flush_nodes(&self, db: &Connection) -> Result<(), StoreError> {
+    fn flush_nodes(&self, db: &dyn Connection) -> Result<(), StoreError> {
         let (mut labels, mut values) = (self.labels.take(), self.values.take());
         let mut write = || {
             labels.sort_unstable();
@@ -101,7 +101,7 @@ impl PendingRows {
         write().during(db, "write lookup values of nodes")
     }
 
-    fn flush_edges(&self, db: &Connection) -> Result<(), StoreError> {
+    fn flush_edges(&self, db: &dyn Connection) -> Result<(), StoreError> {
         self.write_edges(db)?;
         let mut ends = self.ends.take();
         let mut write = || {
@@ -116,7 +116,7 @@ impl PendingRows {
         write().during(db, "write edges by their ends")
     }
 
-    fn write_edges(&self, db: &Connection) -> Result<(), StoreError> {
+    fn write_edges(&self, db: &dyn Connection) -> Result<(), StoreError> {
         let edges = self.edges.take();
         let into = "INTO edge (id, type, src, dst, properties, owner)";
         batch::insert(db, into, &edges, NewEdge::row).during(db, "write edges")

@@ -6,8 +6,8 @@ use isolith_graph::{
     Adjacency, Constraint, Direction, Edge, Graph, Hop, KeyId, LabelId, LookupResult, TypeId,
     Value, position_of,
 };
+use isolith_sql::{OptionalExtension, Params, params};
 use isolith_types::Failure;
-use rusqlite::{OptionalExtension, Params, params};
 
 use super::cache::CountKey;
 use super::names::NameKind;

@@ -3,8 +3,8 @@
 
 use isolith_graph::LabelId;
 use isolith_protocol::StoreError;
+use isolith_sql::OptionalExtension;
 use isolith_types::Failure;
-use rusqlite::OptionalExtension;
 
 use super::{TruthGraph, bytes, failure};
 use crate::sqlite::During;

@@ -7,8 +7,8 @@ use isolith_protocol::{
     Done, GraphSegmentEntry, GraphState, Marked, QuarantineGraphSegment, SegmentsSwapped,
     StoreError, SwapGraphSegment,
 };
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, params};
+use isolith_sql::ValueRef;
+use isolith_sql::{Connection, OptionalExtension, params};
 
 use crate::read::{Snapshot, segment_file};
 use crate::sqlite::During;
@@ -61,7 +61,7 @@ impl Snapshot<'_> {
     /// If the truth cannot be read, or the deadline has passed.
     pub fn graph_lists(&self) -> Result<GraphLists, StoreError> {
         let db = self.connection();
-        let read = || -> rusqlite::Result<GraphLists> {
+        let read = || -> isolith_sql::Result<GraphLists> {
             let mut nodes = Vec::new();
             self.each("SELECT id FROM node ORDER BY id", |row| {
                 nodes.push(row.get(0)?);
@@ -82,7 +82,7 @@ impl Snapshot<'_> {
         Ok(lists)
     }
 
-    fn lists(&self, nodes: &[i64], sql: &str) -> rusqlite::Result<CsrLists> {
+    fn lists(&self, nodes: &[i64], sql: &str) -> isolith_sql::Result<CsrLists> {
         let mut lists = CsrLists::default();
         let (mut last, mut from) = (None, None);
         self.each(sql, |row| {
@@ -102,13 +102,13 @@ impl Snapshot<'_> {
     fn each(
         &self,
         sql: &str,
-        mut take: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<()> {
+        mut take: impl FnMut(&isolith_sql::Row<'_>) -> isolith_sql::Result<()>,
+    ) -> isolith_sql::Result<()> {
         let mut statement = self.connection().prepare(sql)?;
         let mut rows = statement.query([])?;
         let mut count = 0_u32;
         while let Some(row) = rows.next()? {
-            take(row)?;
+            take(&row)?;
             count = count.wrapping_add(1);
             if count.is_multiple_of(CHECK_EVERY) && self.db.deadline.passed() {
                 break;
@@ -118,7 +118,7 @@ impl Snapshot<'_> {
     }
 }
 
-fn state(db: &Connection) -> Result<GraphState, StoreError> {
+fn state(db: &dyn Connection) -> Result<GraphState, StoreError> {
     let read = || {
         let mut statement = db.prepare_cached(
             "SELECT g.change, g.nodes, g.edges, s.change, s.edges, s.file, s.bytes, s.checksum, \

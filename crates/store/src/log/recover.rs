@@ -22,7 +22,7 @@ use crate::lock::Lock;
 use crate::open::Truth;
 use crate::pragmas::{self, Durability, PAGE_SIZE};
 use crate::salvage::put_in_place;
-use crate::sqlite::{During, explain};
+use crate::sqlite::{SqliteDuring, explain};
 
 /// Something that missing commits wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,7 +226,7 @@ fn open(aside: &Aside, deadline: &Deadline) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut db = isolith_pages::open(path, flags, Checking::Every)
-        .map_err(|error| explain(&error, path, "open"))?;
+        .map_err(|error| explain(error, path, "open"))?;
     pragmas::for_every_connection(&mut db, deadline).during(&db, "set up")?;
     pragmas::for_writers(&db, Durability::Full).during(&db, "set up")?;
     Ok(db)

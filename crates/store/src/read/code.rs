@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use isolith_protocol::{
     ChunkFilter, CollectionState, FileState, RootPlace, RootState, StoreError, StoredChunk,
 };
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, Row, Statement, params};
 use isolith_types::{ChunkKind, FileVersion, Symbol, SymbolKind, trim_blank_ends};
-use rusqlite::types::Value;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::collections::{code, named};
 use super::{Snapshot, unreadable};
@@ -165,10 +165,10 @@ impl Snapshot<'_> {
 
 /// The file at a path of a root.
 pub(crate) fn file_at(
-    db: &Connection,
+    db: &dyn Connection,
     root: u64,
     path: &str,
-) -> rusqlite::Result<Option<FileState>> {
+) -> isolith_sql::Result<Option<FileState>> {
     db.prepare_cached(&format!("{FILE} WHERE root = ?1 AND path = ?2"))?
         .query_row(params![root, path], file_of)
         .optional()
@@ -184,27 +184,27 @@ fn without_gaps(chunk: StoredChunk) -> StoredChunk {
 }
 
 /// The chunks of a file with their texts as stored, which together are the file's text, in order.
-pub(crate) fn chunks_of(db: &Connection, file: u64) -> rusqlite::Result<Vec<StoredChunk>> {
+pub(crate) fn chunks_of(db: &dyn Connection, file: u64) -> isolith_sql::Result<Vec<StoredChunk>> {
     select_chunks(db, true, "chunk.file = ?1 ORDER BY chunk.row")?
         .query_map([file], chunk_of)?
         .collect()
 }
 
 /// A root with its counts.
-pub(crate) fn root_state(db: &Connection, id: u64) -> Result<Option<RootState>, StoreError> {
+pub(crate) fn root_state(db: &dyn Connection, id: u64) -> Result<Option<RootState>, StoreError> {
     db.prepare_cached(&format!("{ROOT} WHERE id = ?1"))
         .and_then(|mut statement| statement.query_row([id], root_of).optional())
         .during(db, "read a root")
 }
 
-pub(crate) fn root_exists(db: &Connection, id: u64) -> Result<bool, StoreError> {
+pub(crate) fn root_exists(db: &dyn Connection, id: u64) -> Result<bool, StoreError> {
     db.prepare_cached("SELECT 1 FROM root WHERE id = ?1")
         .and_then(|mut statement| statement.exists([id]))
         .during(db, "look for a root")
 }
 
 /// Whether the kind, symbols, first and last line of a chunk, starting at this column, are valid.
-pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool> {
+pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> isolith_sql::Result<bool> {
     let kind = row.get_ref(column)?.as_str().ok().and_then(|name| name.parse::<ChunkKind>().ok());
     let symbols =
         row.get_ref(column + 1)?.as_str().ok().and_then(|text| symbols_of(text, column).ok());
@@ -214,7 +214,11 @@ pub(crate) fn makes_sense(row: &Row<'_>, column: usize) -> rusqlite::Result<bool
 }
 
 /// Appends the names of a chunk's stored symbols, separated by spaces.
-pub(super) fn push_names(symbols: &str, column: usize, names: &mut String) -> rusqlite::Result<()> {
+pub(super) fn push_names(
+    symbols: &str,
+    column: usize,
+    names: &mut String,
+) -> isolith_sql::Result<()> {
     names.clear();
     if symbols == "[]" {
         return Ok(());
@@ -231,7 +235,7 @@ pub(super) fn push_names(symbols: &str, column: usize, names: &mut String) -> ru
     Ok(())
 }
 
-fn root_of(row: &Row<'_>) -> rusqlite::Result<RootState> {
+fn root_of(row: &Row<'_>) -> isolith_sql::Result<RootState> {
     Ok(RootState {
         id: row.get(0)?,
         path: row.get(1)?,
@@ -242,7 +246,7 @@ fn root_of(row: &Row<'_>) -> rusqlite::Result<RootState> {
     })
 }
 
-fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
+fn file_of(row: &Row<'_>) -> isolith_sql::Result<FileState> {
     Ok(FileState {
         id: row.get(0)?,
         root: row.get(1)?,
@@ -260,10 +264,10 @@ fn file_of(row: &Row<'_>) -> rusqlite::Result<FileState> {
 
 /// Selects chunks with or without their texts.
 pub(super) fn select_chunks<'a>(
-    db: &'a Connection,
+    db: &'a dyn Connection,
     with_text: bool,
     which: &str,
-) -> rusqlite::Result<CachedStatement<'a>> {
+) -> isolith_sql::Result<Statement<'a>> {
     let text = if with_text { "record.document" } else { "NULL" };
     db.prepare_cached(&format!(
         "SELECT chunk.row, record.change, file, start_line, end_line, kind, symbols, parent, \
@@ -271,7 +275,7 @@ pub(super) fn select_chunks<'a>(
     ))
 }
 
-pub(super) fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
+pub(super) fn chunk_of(row: &Row<'_>) -> isolith_sql::Result<StoredChunk> {
     Ok(StoredChunk {
         row: row.get(0)?,
         change: row.get(1)?,
@@ -288,7 +292,7 @@ pub(super) fn chunk_of(row: &Row<'_>) -> rusqlite::Result<StoredChunk> {
 }
 
 /// The stored symbols of a chunk, from this column.
-pub(super) fn symbols_of(text: &str, column: usize) -> rusqlite::Result<Vec<Symbol>> {
+pub(super) fn symbols_of(text: &str, column: usize) -> isolith_sql::Result<Vec<Symbol>> {
     if text == "[]" {
         return Ok(Vec::new());
     }
@@ -299,10 +303,10 @@ pub(super) fn symbols_of(text: &str, column: usize) -> rusqlite::Result<Vec<Symb
 
 /// The ids of the files that match a filter, in ascending order.
 pub(super) fn files_matching(
-    db: &Connection,
+    db: &dyn Connection,
     filter: &ChunkFilter,
     paths: &dyn Fn(&str, bool) -> bool,
-) -> rusqlite::Result<Vec<u64>> {
+) -> isolith_sql::Result<Vec<u64>> {
     let roots: HashSet<u64> = filter.roots.iter().copied().collect();
     let languages: HashSet<&str> = filter.languages.iter().map(String::as_str).collect();
     let since = filter.changed_since.unwrap_or(i64::MIN);
@@ -328,10 +332,10 @@ pub(super) fn files_matching(
 
 /// The rows of the chunks of these files, which must be in ascending order. Reads only an index.
 fn rows_of_files(
-    db: &Connection,
+    db: &dyn Connection,
     files: &[u64],
     kinds: &[ChunkKind],
-) -> rusqlite::Result<Vec<u64>> {
+) -> isolith_sql::Result<Vec<u64>> {
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return Ok(Vec::new()) };
     let wanted = |name: &str| kinds.is_empty() || kinds.iter().any(|kind| kind.name() == name);
     let mut found = Vec::new();

@@ -4,8 +4,8 @@ use isolith_protocol::{
     CODE_COLLECTION, CollectionState, Generation, IndexKind, Level, MEMORY_COLLECTION,
     SegmentEntry, StoreError,
 };
+use isolith_sql::{Connection, OptionalExtension, Row, ToSql};
 use isolith_types::{CollectionKind, Metric};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use super::unreadable;
 use crate::names::is_plain;
@@ -19,14 +19,17 @@ const STATE: &str = "SELECT c.id, c.name, c.dimension, c.metric, c.model, c.reco
     FROM collection c LEFT JOIN generation g ON g.collection = c.id ";
 
 /// The last change number of the whole store.
-pub(crate) fn last_change(db: &Connection) -> Result<u64, StoreError> {
+pub(crate) fn last_change(db: &dyn Connection) -> Result<u64, StoreError> {
     db.prepare_cached("SELECT last_change FROM store")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
         .during(db, "read the last change number")
 }
 
 /// The collection with this name or uuid (see [`isolith_types::by_uuid`]), if it exists.
-pub(crate) fn by_name(db: &Connection, name: &str) -> Result<Option<CollectionState>, StoreError> {
+pub(crate) fn by_name(
+    db: &dyn Connection,
+    name: &str,
+) -> Result<Option<CollectionState>, StoreError> {
     if let Some(uuid) = name.strip_prefix('@').filter(|uuid| is_uuid(uuid)) {
         return one(db, "WHERE c.uuid = ?1 AND c.name IS NOT NULL", uuid);
     }
@@ -45,12 +48,12 @@ pub(crate) fn is_uuid(text: &str) -> bool {
 }
 
 /// The collection with this id, unless it was deleted.
-pub(crate) fn by_id(db: &Connection, id: u64) -> Result<Option<CollectionState>, StoreError> {
+pub(crate) fn by_id(db: &dyn Connection, id: u64) -> Result<Option<CollectionState>, StoreError> {
     one(db, "WHERE c.id = ?1 AND c.name IS NOT NULL", id)
 }
 
 /// The collection with this name, or an error with similar names.
-pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
+pub(crate) fn require(db: &dyn Connection, name: &str) -> Result<CollectionState, StoreError> {
     match by_name(db, name)? {
         Some(state) => Ok(state),
         None => Err(StoreError::NotFound { name: name.to_owned(), similar: similar(db, name)? }),
@@ -58,7 +61,10 @@ pub(crate) fn require(db: &Connection, name: &str) -> Result<CollectionState, St
 }
 
 /// A collection whose records users may change.
-pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionState, StoreError> {
+pub(crate) fn require_records(
+    db: &dyn Connection,
+    name: &str,
+) -> Result<CollectionState, StoreError> {
     let state = require(db, name)?;
     match state.kind {
         CollectionKind::Records => Ok(state),
@@ -74,19 +80,19 @@ pub(crate) fn require_records(db: &Connection, name: &str) -> Result<CollectionS
 }
 
 /// The code index, if it exists.
-pub(crate) fn code(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
+pub(crate) fn code(db: &dyn Connection) -> Result<Option<CollectionState>, StoreError> {
     let state = by_name(db, CODE_COLLECTION)?;
     Ok(state.filter(|state| state.kind == CollectionKind::Code))
 }
 
 /// Memory, if anything was ever stored in it.
-pub(crate) fn memory(db: &Connection) -> Result<Option<CollectionState>, StoreError> {
+pub(crate) fn memory(db: &dyn Connection) -> Result<Option<CollectionState>, StoreError> {
     let state = by_name(db, MEMORY_COLLECTION)?;
     Ok(state.filter(|state| state.kind == CollectionKind::Memory))
 }
 
 /// All collections, by name.
-pub(crate) fn all(db: &Connection) -> Result<Vec<CollectionState>, StoreError> {
+pub(crate) fn all(db: &dyn Connection) -> Result<Vec<CollectionState>, StoreError> {
     let read = || {
         let mut states: Vec<CollectionState> = db
             .prepare_cached(&format!("{STATE} WHERE c.name IS NOT NULL ORDER BY c.name"))?
@@ -96,7 +102,7 @@ pub(crate) fn all(db: &Connection) -> Result<Vec<CollectionState>, StoreError> {
         let mut statement = db.prepare_cached(&format!("{SEGMENT} ORDER BY level, kind"))?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            segments.entry(row.get(7)?).or_default().push(segment_of(row)?);
+            segments.entry(row.get(7)?).or_default().push(segment_of(&row)?);
         }
         for state in &mut states {
             if let Some(generation) = &mut state.generation {
@@ -112,7 +118,7 @@ const SEGMENT: &str =
     "SELECT level, kind, file, rows, bytes, checksum, quarantined, collection FROM segment";
 
 fn one(
-    db: &Connection,
+    db: &dyn Connection,
     which: &str,
     key: impl ToSql,
 ) -> Result<Option<CollectionState>, StoreError> {
@@ -134,7 +140,7 @@ fn one(
     read().during(db, "read a collection")
 }
 
-fn state_of(row: &Row<'_>) -> rusqlite::Result<CollectionState> {
+fn state_of(row: &Row<'_>) -> isolith_sql::Result<CollectionState> {
     let number: Option<u64> = row.get(8)?;
     let generation = match number {
         Some(number) => Some(Generation {
@@ -159,7 +165,7 @@ fn state_of(row: &Row<'_>) -> rusqlite::Result<CollectionState> {
     })
 }
 
-fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
+fn segment_of(row: &Row<'_>) -> isolith_sql::Result<SegmentEntry> {
     Ok(SegmentEntry {
         level: named(row, 0, Level::from_name)?,
         kind: named(row, 1, IndexKind::from_name)?,
@@ -172,7 +178,7 @@ fn segment_of(row: &Row<'_>) -> rusqlite::Result<SegmentEntry> {
 }
 
 /// The name of a segment's file. A path out of the folder can only come from damage.
-pub(crate) fn segment_file(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+pub(crate) fn segment_file(row: &Row<'_>, at: usize) -> isolith_sql::Result<String> {
     named(row, at, |name| is_plain(name).then(|| name.to_owned()))
 }
 
@@ -180,13 +186,13 @@ pub(super) fn named<T>(
     row: &Row<'_>,
     column: usize,
     read: impl Fn(&str) -> Option<T>,
-) -> rusqlite::Result<T> {
+) -> isolith_sql::Result<T> {
     let name = row.get_ref(column)?.as_str()?;
     read(name).ok_or_else(|| unreadable(column, format!("unknown value {name:?}")))
 }
 
 /// Similar names of collections, best match first.
-fn similar(db: &Connection, name: &str) -> Result<Vec<String>, StoreError> {
+fn similar(db: &dyn Connection, name: &str) -> Result<Vec<String>, StoreError> {
     let read = || {
         db.prepare_cached("SELECT name FROM collection WHERE name NOT LIKE '@%' LIMIT 1000")?
             .query_map([], |row| row.get(0))?

@@ -1,11 +1,11 @@
 //! Tenants, databases, and collections in them.
 
 use isolith_protocol::{StoreError, WhichCollection};
+use isolith_sql::{Connection, OptionalExtension, Row, ToSql, params};
 use isolith_types::{
     CollectionInfo, CollectionKind, DEFAULT_DATABASE, DEFAULT_TENANT, Database, DatabaseName,
     KeyType, Metadata, Metric, Tenant,
 };
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::Snapshot;
 use super::collections::named;
@@ -150,7 +150,7 @@ pub(crate) const IN_DATABASE: &str = "CASE ?1 WHEN '' THEN name NOT LIKE '@%' \
 
 /// The number and the uuid of a database, if it exists.
 pub(crate) fn database(
-    db: &Connection,
+    db: &dyn Connection,
     DatabaseName { tenant, database }: &DatabaseName,
 ) -> Result<Option<(u64, String)>, StoreError> {
     db.prepare_cached(
@@ -164,13 +164,16 @@ pub(crate) fn database(
 }
 
 pub(crate) fn by_stored_name(
-    db: &Connection,
+    db: &dyn Connection,
     name: &str,
 ) -> Result<Option<CollectionInfo>, StoreError> {
     one(db, "name = ?1", name)
 }
 
-pub(crate) fn by_uuid(db: &Connection, uuid: &str) -> Result<Option<CollectionInfo>, StoreError> {
+pub(crate) fn by_uuid(
+    db: &dyn Connection,
+    uuid: &str,
+) -> Result<Option<CollectionInfo>, StoreError> {
     one(db, "uuid = ?1", uuid)
 }
 
@@ -178,7 +181,7 @@ const INFO: &str = "SELECT name, uuid, dimension, metric, model, records, metada
      FROM collection WHERE name IS NOT NULL AND kind = 'records'";
 
 fn one(
-    db: &Connection,
+    db: &dyn Connection,
     which: &str,
     key: impl ToSql,
 ) -> Result<Option<CollectionInfo>, StoreError> {
@@ -191,7 +194,7 @@ fn one(
         .during(db, "read a collection")
 }
 
-fn name_of(db: &Connection, number: u64) -> rusqlite::Result<DatabaseName> {
+fn name_of(db: &dyn Connection, number: u64) -> isolith_sql::Result<DatabaseName> {
     let found = db
         .prepare_cached(
             "SELECT t.name, d.name FROM database d JOIN tenant t ON t.id = d.tenant \
@@ -207,10 +210,10 @@ fn name_of(db: &Connection, number: u64) -> rusqlite::Result<DatabaseName> {
 }
 
 fn info_of(
-    db: &Connection,
+    db: &dyn Connection,
     row: &Row<'_>,
-    database: impl FnOnce(u64) -> rusqlite::Result<DatabaseName>,
-) -> rusqlite::Result<CollectionInfo> {
+    database: impl FnOnce(u64) -> isolith_sql::Result<DatabaseName>,
+) -> isolith_sql::Result<CollectionInfo> {
     let (number, name) = split(row.get_ref(0)?.as_str()?);
     let metadata: Option<String> = row.get(6)?;
     Ok(CollectionInfo {
@@ -227,7 +230,7 @@ fn info_of(
     })
 }
 
-fn keys_of(db: &Connection, collection: u64) -> rusqlite::Result<Vec<(String, KeyType)>> {
+fn keys_of(db: &dyn Connection, collection: u64) -> isolith_sql::Result<Vec<(String, KeyType)>> {
     db.prepare_cached(
         "SELECT name, type, (SELECT typeof(value) FROM field WHERE key = field_key.id LIMIT 1) \
          FROM field_key WHERE collection = ?1 ORDER BY id LIMIT 1000",
@@ -246,7 +249,7 @@ fn keys_of(db: &Connection, collection: u64) -> rusqlite::Result<Vec<(String, Ke
 }
 
 /// The names of all collections of users in a database.
-pub(crate) fn names_in(db: &Connection, number: u64) -> Result<Vec<String>, StoreError> {
+pub(crate) fn names_in(db: &dyn Connection, number: u64) -> Result<Vec<String>, StoreError> {
     let kind = CollectionKind::Records.name();
     let read = || {
         db.prepare_cached(&format!(

@@ -1,10 +1,10 @@
 //! Facts and entities.
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, OptionalExtension, Row, params};
 use isolith_types::{
     Entity, EntityQuery, Fact, FactDirection, FactQuery, FactStats, Moment, Source,
 };
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Snapshot;
 use crate::create::now;
@@ -37,7 +37,7 @@ const STORED_FACT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, un
 
 /// True now first, then future, then past; the latest of each first.
 const CURRENT_FIRST: &str = "ORDER BY CASE \
-    WHEN f.valid_from > :now THEN 1 WHEN f.until <= :now THEN 2 ELSE 0 END, \
+    WHEN f.valid_from > ?7 THEN 1 WHEN f.until <= ?7 THEN 2 ELSE 0 END, \
     coalesce(f.valid_from, f.until) DESC, f.id DESC";
 
 /// Facts without any date come last.
@@ -63,26 +63,25 @@ impl Snapshot<'_> {
             },
         };
         let of_entity = of_entity(entity, query.direction);
-        let said =
-            if predicate.is_some() { "f.predicate = :predicate" } else { ":predicate IS NULL" };
+        let said = if predicate.is_some() { "f.predicate = ?4" } else { "?4 IS NULL" };
         let which = format!(
-            "{of_entity} AND {said} AND (f.valid_from IS NULL OR f.valid_from < :before) \
-             AND (f.until IS NULL OR f.until > :after)"
+            "{of_entity} AND {said} AND (f.valid_from IS NULL OR f.valid_from < ?5) \
+             AND (f.until IS NULL OR f.until > ?6)"
         );
         let sql = page(&which, CURRENT_FIRST);
         let now = now();
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
             let rows = statement.query_map(
-                named_params! {
-                    ":entity": entity.number(),
-                    ":predicate": predicate,
-                    ":before": query.as_of.map_or(i64::MAX, Moment::end),
-                    ":after": query.as_of.map_or(i64::MIN, Moment::start),
-                    ":now": now,
-                    ":limit": query.limit,
-                    ":offset": i64::try_from(query.offset).unwrap_or(i64::MAX),
-                },
+                params![
+                    entity.number(),
+                    query.limit,
+                    i64::try_from(query.offset).unwrap_or(i64::MAX),
+                    predicate,
+                    query.as_of.map_or(i64::MAX, Moment::end),
+                    query.as_of.map_or(i64::MIN, Moment::start),
+                    now,
+                ],
                 |row| fact_of(row, now),
             )?;
             with_sources(db, rows.collect::<Result<_, _>>()?)
@@ -107,11 +106,7 @@ impl Snapshot<'_> {
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
             let rows = statement.query_map(
-                named_params! {
-                    ":entity": entity.number(),
-                    ":limit": limit,
-                    ":offset": i64::try_from(offset).unwrap_or(i64::MAX),
-                },
+                params![entity.number(), limit, i64::try_from(offset).unwrap_or(i64::MAX)],
                 |row| fact_of(row, now),
             )?;
             with_sources(db, rows.collect::<Result<_, _>>()?)
@@ -180,7 +175,7 @@ impl Snapshot<'_> {
 }
 
 /// The id of the entity with this folded name or alias.
-pub(crate) fn entity_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
+pub(crate) fn entity_number(db: &dyn Connection, folded: &str) -> Result<Option<i64>, StoreError> {
     db.prepare_cached(
         "SELECT id FROM entity WHERE folded = ?1 \
          UNION ALL SELECT entity FROM alias WHERE folded = ?1 LIMIT 1",
@@ -190,20 +185,23 @@ pub(crate) fn entity_number(db: &Connection, folded: &str) -> Result<Option<i64>
 }
 
 /// The id of the predicate with this folded name.
-pub(crate) fn predicate_number(db: &Connection, folded: &str) -> Result<Option<i64>, StoreError> {
+pub(crate) fn predicate_number(
+    db: &dyn Connection,
+    folded: &str,
+) -> Result<Option<i64>, StoreError> {
     db.prepare_cached("SELECT id FROM predicate WHERE folded = ?1")
         .and_then(|mut statement| statement.query_row([folded], |row| row.get(0)).optional())
         .during(db, "look for a predicate")
 }
 
 /// The entity with this name or alias.
-pub(crate) fn entity_named(db: &Connection, name: &str) -> Result<Option<Entity>, StoreError> {
+pub(crate) fn entity_named(db: &dyn Connection, name: &str) -> Result<Option<Entity>, StoreError> {
     let number = entity_number(db, &fold(name))?;
     number.map(|number| require_entity(db, number)).transpose()
 }
 
 /// The entity with this id, which must exist.
-pub(crate) fn require_entity(db: &Connection, number: i64) -> Result<Entity, StoreError> {
+pub(crate) fn require_entity(db: &dyn Connection, number: i64) -> Result<Entity, StoreError> {
     db.prepare_cached(&format!("{ENTITY} WHERE e.id = ?1"))
         .and_then(|mut statement| statement.query_row([number], |row| entity_of(db, row)))
         .during(db, "read an entity")
@@ -212,7 +210,7 @@ pub(crate) fn require_entity(db: &Connection, number: i64) -> Result<Entity, Sto
 /// All facts with this subject and predicate, and this object if given, in the order they were
 /// recorded.
 pub(crate) fn stored_facts(
-    db: &Connection,
+    db: &dyn Connection,
     subject: i64,
     predicate: i64,
     object: Option<i64>,
@@ -230,14 +228,17 @@ pub(crate) fn stored_facts(
 }
 
 /// The fact with this id.
-pub(crate) fn stored_fact(db: &Connection, number: i64) -> Result<Option<StoredFact>, StoreError> {
+pub(crate) fn stored_fact(
+    db: &dyn Connection,
+    number: i64,
+) -> Result<Option<StoredFact>, StoreError> {
     db.prepare_cached(&format!("{STORED_FACT} WHERE id = ?1"))
         .and_then(|mut statement| statement.query_row([number], stored_fact_of).optional())
         .during(db, "look for a fact")
 }
 
 /// The validity of a fact, from five columns starting at this one.
-pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Validity> {
+pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> isolith_sql::Result<Validity> {
     Ok(Validity {
         from: moment_of(row.get(column)?, row.get(column + 1)?),
         to: moment_of(row.get(column + 2)?, row.get(column + 3)?),
@@ -246,7 +247,7 @@ pub(crate) fn validity_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vali
 }
 
 /// Whether the times and confidence of a fact, in six columns after the first, are valid.
-pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
+pub(crate) fn makes_sense(row: &Row<'_>) -> isolith_sql::Result<bool> {
     let validity = validity_of(row, 1)?;
     let starts = [row.get(1)?, row.get(3)?];
     let as_written = [validity.from, validity.to].map(|given| given.map(Moment::start)) == starts;
@@ -255,11 +256,13 @@ pub(crate) fn makes_sense(row: &Row<'_>) -> rusqlite::Result<bool> {
 }
 
 /// Selects a page of facts. Names are only looked up for those on the page.
+/// A page of facts. Its parameters: 1 the entity, 2 the limit, 3 the offset, 4 the predicate, 5 and
+/// 6 the time at which they are true, 7 the current time.
 fn page(which: &str, order: &str) -> String {
     format!(
         "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, f.confidence, \
          f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, o.name \
-         FROM (SELECT * FROM fact f WHERE {which} {order} LIMIT :limit OFFSET :offset) f \
+         FROM (SELECT * FROM fact f WHERE {which} {order} LIMIT ?2 OFFSET ?3) f \
          JOIN entity s ON s.id = f.subject JOIN predicate p ON p.id = f.predicate \
          JOIN entity o ON o.id = f.object {order}"
     )
@@ -282,17 +285,17 @@ impl FactOwner {
 }
 
 /// `None` if no entity has this name.
-fn wanted(db: &Connection, name: Option<&str>) -> Result<Option<FactOwner>, StoreError> {
+fn wanted(db: &dyn Connection, name: Option<&str>) -> Result<Option<FactOwner>, StoreError> {
     let Some(name) = name else { return Ok(Some(FactOwner::Anybodys)) };
     Ok(entity_number(db, &fold(name))?.map(FactOwner::Of))
 }
 
 fn of_entity(whose: FactOwner, direction: FactDirection) -> &'static str {
     match (whose, direction) {
-        (FactOwner::Anybodys, _) => ":entity IS NULL",
-        (_, FactDirection::Out) => "f.subject = :entity",
-        (_, FactDirection::In) => "f.object = :entity",
-        (_, FactDirection::Both) => "(f.subject = :entity OR f.object = :entity)",
+        (FactOwner::Anybodys, _) => "?1 IS NULL",
+        (_, FactDirection::Out) => "f.subject = ?1",
+        (_, FactDirection::In) => "f.object = ?1",
+        (_, FactDirection::Both) => "(f.subject = ?1 OR f.object = ?1)",
     }
 }
 
@@ -300,7 +303,7 @@ fn moment_of(at: Option<i64>, is_day: bool) -> Option<Moment> {
     at.map(|at| if is_day { Moment::day_of(at) } else { Moment::instant(at) })
 }
 
-fn stored_fact_of(row: &Row<'_>) -> rusqlite::Result<StoredFact> {
+fn stored_fact_of(row: &Row<'_>) -> isolith_sql::Result<StoredFact> {
     Ok(StoredFact {
         id: row.get(0)?,
         validity: validity_of(row, 1)?,
@@ -317,7 +320,7 @@ fn stored_fact_of(row: &Row<'_>) -> rusqlite::Result<StoredFact> {
 }
 
 /// A fact with its id; its only source so far is the first.
-fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
+fn fact_of(row: &Row<'_>, now: i64) -> isolith_sql::Result<(i64, Fact)> {
     let number = row.get(0)?;
     let validity = validity_of(row, 1)?;
     let (confidence, recorded_at) = (row.get(6)?, Moment::instant(row.get(10)?));
@@ -345,7 +348,7 @@ fn fact_of(row: &Row<'_>, now: i64) -> rusqlite::Result<(i64, Fact)> {
 }
 
 /// If a fact has several sources, each is stored separately.
-fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Vec<Fact>> {
+fn with_sources(db: &dyn Connection, facts: Vec<(i64, Fact)>) -> isolith_sql::Result<Vec<Fact>> {
     let with = |(number, mut fact): (i64, Fact)| {
         let words = sources_of(db, number)?;
         if !words.is_empty() {
@@ -357,7 +360,7 @@ fn with_sources(db: &Connection, facts: Vec<(i64, Fact)>) -> rusqlite::Result<Ve
 }
 
 /// The sources of a fact, as far as answers show them; empty if there is only the first.
-pub(crate) fn sources_of(db: &Connection, fact: i64) -> rusqlite::Result<Vec<Source>> {
+pub(crate) fn sources_of(db: &dyn Connection, fact: i64) -> isolith_sql::Result<Vec<Source>> {
     db.prepare_cached(
         "SELECT drawer, file, agent, confidence, recorded_at FROM fact_source \
          WHERE id = (SELECT min(id) FROM fact_source WHERE fact = ?1) OR id IN \
@@ -367,7 +370,7 @@ pub(crate) fn sources_of(db: &Connection, fact: i64) -> rusqlite::Result<Vec<Sou
     .collect()
 }
 
-fn source_of(row: &Row<'_>) -> rusqlite::Result<Source> {
+fn source_of(row: &Row<'_>) -> isolith_sql::Result<Source> {
     Ok(Source {
         drawer: row.get(0)?,
         file: row.get(1)?,
@@ -377,14 +380,14 @@ fn source_of(row: &Row<'_>) -> rusqlite::Result<Source> {
     })
 }
 
-fn entity_of(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Entity> {
+fn entity_of(db: &dyn Connection, row: &Row<'_>) -> isolith_sql::Result<Entity> {
     let number: i64 = row.get(0)?;
     let aliases = aliases_of(db, number)?;
     Ok(Entity { name: row.get(1)?, r#type: row.get(2)?, aliases, facts: row.get(3)? })
 }
 
 /// The aliases of an entity.
-pub(crate) fn aliases_of(db: &Connection, entity: i64) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn aliases_of(db: &dyn Connection, entity: i64) -> isolith_sql::Result<Vec<String>> {
     db.prepare_cached("SELECT name FROM alias WHERE entity = ?1 ORDER BY id")?
         .query_map([entity], |row| row.get(0))?
         .collect()

@@ -4,8 +4,8 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use isolith_protocol::{ChunkFilter, StoreError, StoredChunk};
+use isolith_sql::{Connection, OptionalExtension, Row, params};
 use isolith_types::{Definition, Symbol};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::{chunk_of, files_matching, select_chunks, symbols_of};
 use super::scan::{Columns, RUN};
@@ -190,10 +190,10 @@ impl Joined {
     /// Adds a chunk; before the first one of another file, `each` gets the file.
     fn add(
         &mut self,
-        db: &Connection,
+        db: &dyn Connection,
         row: &Row<'_>,
         each: &mut EachFileText<'_>,
-    ) -> rusqlite::Result<ControlFlow<()>> {
+    ) -> isolith_sql::Result<ControlFlow<()>> {
         let id: u64 = row.get(1)?;
         if self.file.chunks.is_empty() || self.file.id != id {
             if self.hand_out(each).is_break() {
@@ -222,7 +222,7 @@ impl Joined {
         if self.file.chunks.is_empty() { ControlFlow::Continue(()) } else { each(&self.file) }
     }
 
-    fn begin(&mut self, db: &Connection, id: u64) -> rusqlite::Result<()> {
+    fn begin(&mut self, db: &dyn Connection, id: u64) -> isolith_sql::Result<()> {
         let mut text = mem::take(&mut self.file.text);
         text.clear();
         let mut find =
@@ -255,7 +255,7 @@ fn line_ends(text: &str) -> u64 {
 }
 
 /// The rows of all chunks, by file. Reads only an index.
-fn all_rows(db: &Connection) -> rusqlite::Result<Vec<u64>> {
+fn all_rows(db: &dyn Connection) -> isolith_sql::Result<Vec<u64>> {
     let mut rows: Vec<(u64, u64)> = db
         .prepare_cached("SELECT file, row FROM chunk ORDER BY file")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -265,7 +265,7 @@ fn all_rows(db: &Connection) -> rusqlite::Result<Vec<u64>> {
 }
 
 /// The rows of the chunks of these files, file by file.
-fn rows_of(db: &Connection, files: &[u64]) -> rusqlite::Result<Vec<u64>> {
+fn rows_of(db: &dyn Connection, files: &[u64]) -> isolith_sql::Result<Vec<u64>> {
     let mut statement = db.prepare_cached("SELECT row FROM chunk WHERE file = ?1")?;
     let mut all = Vec::new();
     for file in files {

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::{Comparison, Filter, Scalar};
 use regex::{Regex, RegexBuilder};
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::scan::all_rows;
 use crate::deadline::Deadline;
@@ -24,7 +24,7 @@ const MAX_PATTERN_SIZE: usize = 4 << 20;
 
 /// The rows of the collection that match, in ascending order.
 pub(crate) fn rows_matching(
-    db: &Connection,
+    db: &dyn Connection,
     deadline: &Deadline,
     collection: u64,
     filter: &Filter,
@@ -100,7 +100,7 @@ impl TextTest<'_> {
 }
 
 struct Search<'a> {
-    db: &'a Connection,
+    db: &'a dyn Connection,
     deadline: &'a Deadline,
     collection: u64,
 }
@@ -175,7 +175,7 @@ impl Search<'_> {
         key: &str,
         of_type: u8,
         within: Option<&[u64]>,
-        find: impl Fn(i64) -> rusqlite::Result<Vec<u64>>,
+        find: impl Fn(i64) -> isolith_sql::Result<Vec<u64>>,
     ) -> Result<Vec<u64>, StoreError> {
         let Some(id) = self.key(key, of_type)? else { return Ok(Vec::new()) };
         let rows = find(id).during(self.db, "filter")?;
@@ -198,7 +198,7 @@ impl Search<'_> {
             .during(self.db, "look for a key")
     }
 
-    fn compare(&self, key: i64, how: Comparison, value: &Scalar) -> rusqlite::Result<Vec<u64>> {
+    fn compare(&self, key: i64, how: Comparison, value: &Scalar) -> isolith_sql::Result<Vec<u64>> {
         let sql = match how {
             Comparison::Equal => EQUAL,
             Comparison::Less => "SELECT row FROM field WHERE key = ?1 AND value < ?2",
@@ -215,7 +215,7 @@ impl Search<'_> {
         Ok(if how == Comparison::Equal { rows } else { sorted(rows) })
     }
 
-    fn rows_of(&self, ids: &[String]) -> rusqlite::Result<Vec<u64>> {
+    fn rows_of(&self, ids: &[String]) -> isolith_sql::Result<Vec<u64>> {
         let mut find =
             self.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
         let mut rows = Vec::with_capacity(ids.len());

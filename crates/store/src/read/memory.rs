@@ -3,8 +3,8 @@
 mod filter;
 
 use isolith_protocol::{CollectionState, StoreError, StoredPassage};
+use isolith_sql::{Connection, OptionalExtension, Row, params, params_from_iter};
 use isolith_types::{Drawer, DrawerFilter, DrawerPage, Metadata, Moment, Room, Wing};
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::collections::memory;
 use super::{Snapshot, unreadable};
@@ -194,7 +194,10 @@ impl Snapshot<'_> {
 }
 
 /// The drawer with this number, if it exists.
-pub(crate) fn by_number(db: &Connection, number: u64) -> Result<Option<(u64, Drawer)>, StoreError> {
+pub(crate) fn by_number(
+    db: &dyn Connection,
+    number: u64,
+) -> Result<Option<(u64, Drawer)>, StoreError> {
     let read = || {
         let mut find = db.prepare_cached(&format!("{DRAWER} WHERE number = ?1"))?;
         whole(db, find.query_row([number], drawer_of).optional()?)
@@ -203,7 +206,7 @@ pub(crate) fn by_number(db: &Connection, number: u64) -> Result<Option<(u64, Dra
 }
 
 /// The drawer with this id and its number, if it exists.
-pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, StoreError> {
+pub(crate) fn by_id(db: &dyn Connection, id: &str) -> Result<Option<(u64, Drawer)>, StoreError> {
     let read = || {
         let mut find = db.prepare_cached(&format!("{DRAWER} WHERE id = ?1"))?;
         whole(db, find.query_row([id], drawer_of).optional()?)
@@ -212,7 +215,7 @@ pub(crate) fn by_id(db: &Connection, id: &str) -> Result<Option<(u64, Drawer)>, 
 }
 
 /// The text of a drawer: the concatenation of its passages.
-pub(crate) fn text_of(db: &Connection, drawer: u64) -> rusqlite::Result<String> {
+pub(crate) fn text_of(db: &dyn Connection, drawer: u64) -> isolith_sql::Result<String> {
     let mut passages = db.prepare_cached(
         "SELECT document FROM passage JOIN record ON record.row = passage.row \
          WHERE passage.drawer = ?1 ORDER BY passage.row",
@@ -242,13 +245,16 @@ pub(crate) fn tags_of(text: &str) -> Option<Vec<String>> {
 }
 
 /// Adds the text to a drawer.
-fn whole(db: &Connection, found: Option<(u64, Drawer)>) -> rusqlite::Result<Option<(u64, Drawer)>> {
+fn whole(
+    db: &dyn Connection,
+    found: Option<(u64, Drawer)>,
+) -> isolith_sql::Result<Option<(u64, Drawer)>> {
     let Some((number, mut drawer)) = found else { return Ok(None) };
     drawer.text = text_of(db, number)?;
     Ok(Some((number, drawer)))
 }
 
-fn passage_of(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
+fn passage_of(row: &Row<'_>) -> isolith_sql::Result<StoredPassage> {
     Ok(StoredPassage {
         row: row.get(0)?,
         change: row.get(1)?,
@@ -261,7 +267,7 @@ fn passage_of(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
 }
 
 /// Decodes a drawer without its text.
-fn drawer_of(row: &Row<'_>) -> rusqlite::Result<(u64, Drawer)> {
+fn drawer_of(row: &Row<'_>) -> isolith_sql::Result<(u64, Drawer)> {
     let tags = tags_of(row.get_ref(10)?.as_str()?);
     let date = row.get::<_, Option<i64>>(7)?;
     let whole_day: bool = row.get(8)?;

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use isolith_protocol::{CollectionState, Key, LoadProgress, PoisonedJob, StoreError};
-use rusqlite::{Connection, OptionalExtension};
+use isolith_sql::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
 pub use file_texts::{ChunkStart, EachFileText, FileText};
@@ -82,7 +82,8 @@ impl Reader {
     /// # Errors
     /// If SQLite refuses the setting.
     pub fn for_scans(self) -> Result<Self, StoreError> {
-        pragmas::for_scans(&self.db.connection).during(&self.db.connection, "set up a scan")?;
+        let set_up = pragmas::for_scans(&self.db.connection).map_err(isolith_sql::Error::from);
+        set_up.during(self.db.sql(), "set up a scan")?;
         Ok(self)
     }
 
@@ -94,7 +95,7 @@ impl Reader {
         let db = &self.db;
         db.refuse_to_read_if_moved()?;
         let version = loop {
-            match begin(db).during(&db.connection, "begin to read") {
+            match begin(db).during(db.sql(), "begin to read") {
                 // Some conflicts bypass the busy handler.
                 Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
                 begun => break begun?,
@@ -114,7 +115,7 @@ impl Reader {
     /// # Errors
     /// If reading or writing fails, or the file exists; then no new file is left.
     pub fn copy_to(&mut self, path: &Path) -> Result<(), StoreError> {
-        let connection = &self.db.connection;
+        let connection = self.db.sql();
         self.db.refuse_if_moved()?;
         let name = path
             .to_str()
@@ -238,8 +239,8 @@ impl Snapshot<'_> {
             .during(db, "look for a receipt")
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.db.connection
+    pub(crate) fn connection(&self) -> &dyn Connection {
+        self.db.sql()
     }
 }
 
@@ -250,20 +251,16 @@ impl Drop for Snapshot<'_> {
 }
 
 /// A text in the truth that cannot be decoded.
-fn unreadable(
-    column: usize,
-    reason: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> rusqlite::Error {
-    let of = rusqlite::types::Type::Text;
-    rusqlite::Error::FromSqlConversionFailure(column, of, reason.into())
+fn unreadable(column: usize, reason: impl std::fmt::Display) -> isolith_sql::Error {
+    isolith_sql::Error::Value(format!("column {column}: {reason}"))
 }
 
 /// A transaction takes its snapshot with the first read; this one returns its version.
-fn begin(db: &Db) -> rusqlite::Result<i64> {
+fn begin(db: &Db) -> isolith_sql::Result<i64> {
     end(db);
-    db.connection.prepare_cached("BEGIN")?.execute([])?;
+    db.sql().transact(Transaction::BeginReading)?;
     let version = db
-        .connection
+        .sql()
         .prepare_cached("PRAGMA data_version")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)));
     if version.is_err() {
@@ -274,9 +271,9 @@ fn begin(db: &Db) -> rusqlite::Result<i64> {
 
 /// Ends the transaction, if one is open, even after the deadline.
 fn end(db: &Db) {
-    if !db.connection.is_autocommit() {
+    if db.sql().is_in_transaction() {
         // If this fails, it is repeated before the next transaction begins.
-        let _ = db.deadline.uninterrupted(|| db.connection.prepare_cached("ROLLBACK")?.execute([]));
+        let _ = db.deadline.uninterrupted(|| db.sql().transact(Transaction::RollBack));
     }
 }
 

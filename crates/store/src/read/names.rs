@@ -1,7 +1,7 @@
 //! The names of definitions, from the lookup table of the graph.
 
 use isolith_protocol::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use isolith_sql::{Connection, OptionalExtension, params};
 
 use super::Snapshot;
 use crate::sqlite::During;
@@ -62,7 +62,11 @@ impl Snapshot<'_> {
     }
 }
 
-fn find_with_prefix(db: &Connection, prefix: &str, limit: usize) -> rusqlite::Result<Vec<String>> {
+fn find_with_prefix(
+    db: &dyn Connection,
+    prefix: &str,
+    limit: usize,
+) -> isolith_sql::Result<Vec<String>> {
     let Some(names) = names(db)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut next = names.first(prefix, true)?;
@@ -79,7 +83,11 @@ fn find_with_prefix(db: &Connection, prefix: &str, limit: usize) -> rusqlite::Re
     names.keep_definitions(found, limit)
 }
 
-fn find_one_error_from(db: &Connection, name: &str, limit: usize) -> rusqlite::Result<Vec<String>> {
+fn find_one_error_from(
+    db: &dyn Connection,
+    name: &str,
+    limit: usize,
+) -> isolith_sql::Result<Vec<String>> {
     let chars: Vec<char> = name.chars().take(MAX_CHARS + 1).collect();
     let names = names(db)?.filter(|_| chars.len() <= MAX_CHARS);
     let Some(names) = names else { return Ok(Vec::new()) };
@@ -94,13 +102,13 @@ fn find_one_error_from(db: &Connection, name: &str, limit: usize) -> rusqlite::R
 
 /// The names in the lookup table.
 struct Names<'a> {
-    db: &'a Connection,
+    db: &'a dyn Connection,
     /// The number of the property that is the name.
     key: u32,
 }
 
 /// `None` if there is no graph.
-fn names(db: &Connection) -> rusqlite::Result<Option<Names<'_>>> {
+fn names(db: &dyn Connection) -> isolith_sql::Result<Option<Names<'_>>> {
     let key = db
         .prepare_cached("SELECT id FROM graph_name WHERE kind = 2 AND name = 'name'")?
         .query_row([], |row| row.get(0))
@@ -110,7 +118,7 @@ fn names(db: &Connection) -> rusqlite::Result<Option<Names<'_>>> {
 
 impl Names<'_> {
     /// The first name from `from` on, or after it.
-    fn first(&self, from: &str, inclusive: bool) -> rusqlite::Result<Option<String>> {
+    fn first(&self, from: &str, inclusive: bool) -> isolith_sql::Result<Option<String>> {
         let sql = match inclusive {
             true => {
                 "SELECT value FROM node_value \
@@ -124,13 +132,13 @@ impl Names<'_> {
         self.db.prepare_cached(sql)?.query_row(params![self.key, from], |row| row.get(0)).optional()
     }
 
-    fn exists(&self, name: &str) -> rusqlite::Result<bool> {
+    fn exists(&self, name: &str) -> isolith_sql::Result<bool> {
         self.db
             .prepare_cached("SELECT 1 FROM node_value WHERE key = ?1 AND value = ?2")?
             .exists(params![self.key, name])
     }
 
-    fn definitions(&self, name: &str, limit: u32) -> rusqlite::Result<Vec<(u64, String)>> {
+    fn definitions(&self, name: &str, limit: u32) -> isolith_sql::Result<Vec<(u64, String)>> {
         self.db
             .prepare_cached(
                 "SELECT node.owner, node.name FROM node_value JOIN node ON node.id = node_value.node \
@@ -141,7 +149,11 @@ impl Names<'_> {
     }
 
     /// The first names that definitions have; files and people have names, too.
-    fn keep_definitions(&self, names: Vec<String>, limit: usize) -> rusqlite::Result<Vec<String>> {
+    fn keep_definitions(
+        &self,
+        names: Vec<String>,
+        limit: usize,
+    ) -> isolith_sql::Result<Vec<String>> {
         let mut kept = Vec::new();
         for name in names {
             if kept.len() == limit {
@@ -165,7 +177,7 @@ struct ErrorSearch<'a> {
 }
 
 impl ErrorSearch<'_> {
-    fn run(&mut self) -> rusqlite::Result<()> {
+    fn run(&mut self) -> isolith_sql::Result<()> {
         for at in 0..=self.chars.len() {
             let prefix: String = self.chars[..at].iter().collect();
             let Some(first) = self.names.first(&prefix, true)? else { break };
@@ -182,7 +194,7 @@ impl ErrorSearch<'_> {
     }
 
     /// An additional character at this place, or one that was swapped with the next.
-    fn without_or_swapped(&mut self, at: usize) -> rusqlite::Result<()> {
+    fn without_or_swapped(&mut self, at: usize) -> isolith_sql::Result<()> {
         if at < self.chars.len() {
             let mut other = self.chars.clone();
             other.remove(at);
@@ -198,7 +210,7 @@ impl ErrorSearch<'_> {
 
     /// A missing or wrong character at this place. Only characters that follow the prefix in a
     /// name are tried; `next` is the first name with the prefix.
-    fn with_another(&mut self, prefix: &str, at: usize, next: String) -> rusqlite::Result<()> {
+    fn with_another(&mut self, prefix: &str, at: usize, next: String) -> isolith_sql::Result<()> {
         let mut next = Some(next);
         while let Some(name) = next.filter(|_| self.left > 0) {
             let Some(rest) = name.strip_prefix(prefix) else { break };
@@ -222,7 +234,7 @@ impl ErrorSearch<'_> {
         Ok(())
     }
 
-    fn check(&mut self, chars: &[char]) -> rusqlite::Result<()> {
+    fn check(&mut self, chars: &[char]) -> isolith_sql::Result<()> {
         self.left = self.left.saturating_sub(1);
         let name: String = chars.iter().collect();
         if self.names.exists(&name)? {
@@ -265,8 +277,8 @@ mod tests {
     ];
 
     /// Names of definitions, and others.
-    fn database() -> Connection {
-        let db = Connection::open_in_memory().unwrap();
+    fn database() -> rusqlite::Connection {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
         db.execute_batch(
             "CREATE TABLE graph_name (id INTEGER PRIMARY KEY, kind, name);
              CREATE TABLE node (id INTEGER PRIMARY KEY, owner, name);
@@ -293,11 +305,11 @@ mod tests {
         db
     }
 
-    fn with_prefix(db: &Connection, prefix: &str) -> Vec<String> {
+    fn with_prefix(db: &dyn Connection, prefix: &str) -> Vec<String> {
         find_with_prefix(db, prefix, 10).unwrap()
     }
 
-    fn one_error_from(db: &Connection, name: &str) -> Vec<String> {
+    fn one_error_from(db: &dyn Connection, name: &str) -> Vec<String> {
         find_one_error_from(db, name, 100).unwrap()
     }
 

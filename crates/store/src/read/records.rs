@@ -1,6 +1,6 @@
 use isolith_protocol::{Page, Selection, Sort, StoreError, StoredRecord};
+use isolith_sql::{Connection, OptionalExtension, Statement, params};
 use isolith_types::{Metadata, Record};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::{Snapshot, filter};
 use crate::sqlite::During;
@@ -172,12 +172,12 @@ impl Snapshot<'_> {
 
 /// Reads whole records.
 struct Fetch<'a> {
-    record: CachedStatement<'a>,
-    vector: Option<CachedStatement<'a>>,
+    record: Statement<'a>,
+    vector: Option<Statement<'a>>,
 }
 
 impl<'a> Fetch<'a> {
-    fn new(db: &'a Connection, with_vectors: bool) -> rusqlite::Result<Self> {
+    fn new(db: &'a dyn Connection, with_vectors: bool) -> isolith_sql::Result<Self> {
         let vector = with_vectors
             .then(|| db.prepare_cached("SELECT data FROM vector WHERE row = ?1"))
             .transpose()?;
@@ -188,7 +188,7 @@ impl<'a> Fetch<'a> {
         Ok(Self { record, vector })
     }
 
-    fn one(&mut self, row: u64) -> rusqlite::Result<Option<StoredRecord>> {
+    fn one(&mut self, row: u64) -> isolith_sql::Result<Option<StoredRecord>> {
         let found = self.record.query_row([row], |found| {
             Ok(StoredRecord {
                 row,

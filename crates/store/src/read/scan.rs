@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use isolith_protocol::StoreError;
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, Row, params};
 use isolith_types::Moment;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::code::push_names;
 use super::memory::{push_labels, tags_of};
@@ -266,7 +266,7 @@ impl Snapshot<'_> {
 }
 
 /// The rows of a collection, in ascending order.
-pub(crate) fn all_rows(db: &Connection, collection: u64) -> Result<Vec<u64>, StoreError> {
+pub(crate) fn all_rows(db: &dyn Connection, collection: u64) -> Result<Vec<u64>, StoreError> {
     let read = || {
         let mut rows: Vec<u64> = db
             .prepare_cached("SELECT row FROM record WHERE collection = ?1 ORDER BY change")?
@@ -278,7 +278,11 @@ pub(crate) fn all_rows(db: &Connection, collection: u64) -> Result<Vec<u64>, Sto
     read().during(db, "list rows")
 }
 
-fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, u64)>, StoreError> {
+fn versions(
+    db: &dyn Connection,
+    collection: u64,
+    scope: Scope,
+) -> Result<Vec<(u64, u64)>, StoreError> {
     let after = match scope {
         Scope::All => 0,
         Scope::ChangedAfter(change) => i64::try_from(change).unwrap_or(i64::MAX),
@@ -298,7 +302,7 @@ fn versions(db: &Connection, collection: u64, scope: Scope) -> Result<Vec<(u64, 
 }
 
 pub(super) type Each<'a> =
-    dyn FnMut((u64, u64), &Row<'_>) -> rusqlite::Result<ControlFlow<()>> + 'a;
+    dyn FnMut((u64, u64), &Row<'_>) -> isolith_sql::Result<ControlFlow<()>> + 'a;
 
 /// Columns that can be read by row and by range; the first one is the row.
 pub(super) struct Columns {
@@ -342,10 +346,10 @@ const PASSAGE: Columns = Columns {
 impl Columns {
     pub(super) fn read(
         &self,
-        db: &Connection,
+        db: &dyn Connection,
         run: &[(u64, u64)],
         each: &mut Each<'_>,
-    ) -> rusqlite::Result<ControlFlow<()>> {
+    ) -> isolith_sql::Result<ControlFlow<()>> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(ControlFlow::Continue(()));
         };
@@ -361,9 +365,9 @@ impl Columns {
                     continue;
                 }
                 if number > version.0 {
-                    return Err(rusqlite::Error::QueryReturnedNoRows);
+                    return Err(isolith_sql::Error::NoRows);
                 }
-                if each(*version, row)?.is_break() {
+                if each(*version, &row)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 next = wanted.next();
@@ -374,7 +378,7 @@ impl Columns {
         for version in run {
             let mut found = statement.query([version.0])?;
             if let Some(row) = found.next()?
-                && each(*version, row)?.is_break()
+                && each(*version, &row)?.is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use isolith_protocol::{Page, Sort, StoreError, ValueCounts};
+use isolith_sql::{OptionalExtension, Row, params};
+use isolith_sql::{Value, ValueRef};
 use isolith_types::{Filter, Scalar};
-use rusqlite::types::{Value, ValueRef};
-use rusqlite::{OptionalExtension, Row, params};
 
 use super::records::{on_page, signed};
 use super::scan::all_rows;
@@ -112,7 +112,7 @@ impl Snapshot<'_> {
                 None => statement.query(params![collection, key, Value::Null, limit])?,
             };
             while let Some(row) = rows.next()? {
-                counts.values.push((scalar_of(row)?, row.get(2)?));
+                counts.values.push((scalar_of(&row)?, row.get(2)?));
                 counts.total = row.get(3)?;
             }
             Ok(counts)
@@ -165,7 +165,7 @@ fn values_of(rows: &[u64]) -> Rc<Vec<Value>> {
 }
 
 /// The value of a row with its type and the value.
-fn scalar_of(row: &Row<'_>) -> rusqlite::Result<Scalar> {
+fn scalar_of(row: &Row<'_>) -> isolith_sql::Result<Scalar> {
     let kind: u8 = row.get(0)?;
     match (kind % IN_A_LIST, row.get_ref(1)?) {
         (0, ValueRef::Integer(whole)) => Ok(Scalar::Integer(whole)),

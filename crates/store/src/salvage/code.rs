@@ -2,8 +2,8 @@
 //! lost file, but would skip one that only seems complete.
 
 use isolith_protocol::StoreError;
-use rusqlite::Connection;
-use rusqlite::types::Value;
+use isolith_sql::Connection;
+use isolith_sql::Value;
 
 use super::indexes::Index;
 use super::rebuild::{Rescue, text};
@@ -167,7 +167,7 @@ impl Rescue<'_> {
 }
 
 /// Deletes what cannot be used. Returns the paths of files and the number of chunks deleted.
-fn drop_broken(db: &Connection) -> rusqlite::Result<(Vec<String>, u64)> {
+fn drop_broken(db: &dyn Connection) -> isolith_sql::Result<(Vec<String>, u64)> {
     db.execute_batch("CREATE TEMP TABLE broken (id INTEGER)")?;
     {
         let mut insert = db.prepare("INSERT INTO temp.broken VALUES (?1)")?;
@@ -175,7 +175,7 @@ fn drop_broken(db: &Connection) -> rusqlite::Result<(Vec<String>, u64)> {
             db.prepare("SELECT file, kind, symbols, start_line, end_line FROM main.chunk")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            if !makes_sense(row, 1)? {
+            if !makes_sense(&row, 1)? {
                 insert.execute([row.get::<_, i64>(0)?])?;
             }
         }

@@ -75,7 +75,7 @@ fn open(path: &Path, deadline: &Deadline) -> Result<Connection, StoreError> {
             Some("it does not have the tables of a store".to_owned()),
         ))
     };
-    try_open().map_err(|error| explain(&error, path, "open the damaged file"))
+    try_open().map_err(|error| explain(error, path, "open the damaged file"))
 }
 
 fn page(file: &[u8], number: u32) -> std::io::Result<&[u8]> {

@@ -1,7 +1,7 @@
 //! Tenants and databases.
 
 use isolith_protocol::StoreError;
-use rusqlite::types::Value;
+use isolith_sql::Value;
 
 use super::indexes::Index;
 use super::rebuild::Rescue;

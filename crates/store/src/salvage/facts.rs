@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use isolith_protocol::StoreError;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::graph_copy::{GraphEntity, GraphFact};
 use super::indexes::{Index, evidence};
@@ -310,7 +310,7 @@ impl Rescue<'_> {
 
 /// Saves facts one by one.
 struct FactSaver<'a> {
-    db: &'a Connection,
+    db: &'a dyn Connection,
     now: i64,
     broken: HashSet<i64>,
     /// Entities and predicates that got a placeholder name.
@@ -319,11 +319,11 @@ struct FactSaver<'a> {
     /// Superseded facts and their successors, which may come later.
     superseded: Vec<(i64, i64)>,
     /// The error that keeps the new truth from being written.
-    failed: Option<rusqlite::Error>,
+    failed: Option<isolith_sql::Error>,
 }
 
 impl<'a> FactSaver<'a> {
-    fn new(db: &'a Connection, now: i64) -> Self {
+    fn new(db: &'a dyn Connection, now: i64) -> Self {
         Self {
             db,
             now,
@@ -343,7 +343,7 @@ impl<'a> FactSaver<'a> {
         }
     }
 
-    fn save(&mut self, row: &Row<'_>) -> rusqlite::Result<bool> {
+    fn save(&mut self, row: &Row<'_>) -> isolith_sql::Result<bool> {
         if !makes_sense(row).unwrap_or(false) {
             return Ok(false);
         }
@@ -368,7 +368,7 @@ impl<'a> FactSaver<'a> {
         id: i64,
         (subject, predicate, object): (i64, i64, i64),
         in_graph: Option<GraphFact>,
-    ) -> rusqlite::Result<bool> {
+    ) -> isolith_sql::Result<bool> {
         let in_graph = in_graph.unwrap_or_else(|| GraphFact::unknown(self.now));
         let mut values = vec![id.into()];
         values.extend(in_graph.validity());
@@ -386,7 +386,7 @@ impl<'a> FactSaver<'a> {
         &mut self,
         values: Vec<Value>,
         (subject, predicate, object): (i64, i64, i64),
-    ) -> rusqlite::Result<bool> {
+    ) -> isolith_sql::Result<bool> {
         self.ensure_entity(subject)?;
         self.ensure_predicate(predicate)?;
         self.ensure_entity(object)?;
@@ -407,7 +407,7 @@ impl<'a> FactSaver<'a> {
     }
 
     /// Ensures that the entity exists, with a placeholder name if its own is lost.
-    fn ensure_entity(&mut self, number: i64) -> rusqlite::Result<()> {
+    fn ensure_entity(&mut self, number: i64) -> isolith_sql::Result<()> {
         let made = self
             .db
             .prepare_cached(
@@ -419,7 +419,7 @@ impl<'a> FactSaver<'a> {
         Ok(())
     }
 
-    fn ensure_predicate(&mut self, number: i64) -> rusqlite::Result<()> {
+    fn ensure_predicate(&mut self, number: i64) -> isolith_sql::Result<()> {
         let made = self
             .db
             .prepare_cached(
@@ -438,10 +438,10 @@ fn placeholder_name(table: &str, number: i64) -> String {
 /// Corrects the lookup form of rows that do not match their name. If it is taken by another row,
 /// the row gets a placeholder name. Returns the names of both kinds.
 fn repair_names(
-    db: &Connection,
+    db: &dyn Connection,
     table: &str,
     fold: fn(&str) -> String,
-) -> rusqlite::Result<(Vec<String>, Vec<String>)> {
+) -> isolith_sql::Result<(Vec<String>, Vec<String>)> {
     let mut wrong = Vec::new();
     let mut statement = db.prepare(&format!("SELECT id, name, folded FROM {table}"))?;
     let mut rows = statement.query([])?;
@@ -468,14 +468,14 @@ fn repair_names(
 }
 
 /// The spelling of predicates in the graph.
-fn types_by_predicate(db: &Connection) -> rusqlite::Result<HashMap<String, String>> {
+fn types_by_predicate(db: &dyn Connection) -> isolith_sql::Result<HashMap<String, String>> {
     db.prepare("SELECT name FROM graph_name WHERE kind = 1")?
         .query_map([], |row| row.get(0).map(|name: String| (fold_predicate(&name), name)))?
         .collect()
 }
 
 /// Deletes aliases that are also the name of an entity, or whose lookup form is wrong.
-fn drop_wrong_aliases(db: &Connection) -> rusqlite::Result<Vec<String>> {
+fn drop_wrong_aliases(db: &dyn Connection) -> isolith_sql::Result<Vec<String>> {
     let mut wrong: Vec<i64> = db
         .prepare("SELECT a.id FROM alias a JOIN entity e ON e.folded = a.folded")?
         .query_map([], |row| row.get(0))?

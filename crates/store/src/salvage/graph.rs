@@ -3,8 +3,8 @@
 //! reindexed. Nodes and edges of facts are updated to match the saved facts.
 
 use isolith_protocol::StoreError;
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use isolith_sql::Value;
+use isolith_sql::{Connection, params_from_iter};
 
 use super::indexes::Index;
 use super::rebuild::Rescue;
@@ -234,7 +234,7 @@ impl Rescue<'_> {
                 while let Some(row) = rows.next()? {
                     insert.execute(params_from_iter([row.get::<_, Value>(0)?, row.get(1)?]))?;
                 }
-                Ok::<_, rusqlite::Error>(())
+                Ok::<_, isolith_sql::Error>(())
             };
             match copy() {
                 Ok(()) => break,
@@ -251,7 +251,7 @@ impl Rescue<'_> {
 
 /// Rebuilds lookup rows, replaces lost names, and deletes malformed nodes and edges, whose ids
 /// are returned.
-fn repair(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
+fn repair(db: &dyn Connection) -> isolith_sql::Result<(Vec<i64>, Vec<i64>)> {
     let mut names = KnownNames::read(db)?;
     let mut broken = (Vec::new(), Vec::new());
     let mut statement =
@@ -288,7 +288,7 @@ fn repair(db: &Connection) -> rusqlite::Result<(Vec<i64>, Vec<i64>)> {
 
 /// Deletes edges with a missing node, which are returned, and folders without a parent; then
 /// rebuilds the endpoint tables.
-fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
+fn drop_loose(db: &dyn Connection) -> isolith_sql::Result<Vec<i64>> {
     let mut loose = Vec::new();
     loop {
         let mut drop = db.prepare_cached(DROP_LOOSE)?;
@@ -306,10 +306,10 @@ fn drop_loose(db: &Connection) -> rusqlite::Result<Vec<i64>> {
 
 /// Whether all names are of the right kind, after replacing lost ones.
 fn have_names(
-    db: &Connection,
+    db: &dyn Connection,
     names: &mut KnownNames,
     mut needed: impl Iterator<Item = (u32, u8)>,
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     needed.try_fold(true, |so_far, (number, kind)| match names.is(number, kind) {
         Some(is_right) => Ok(so_far && is_right),
         None => names.insert_placeholder(db, number, kind).map(|()| so_far),

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use isolith_graph::Value as GraphValue;
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::Moment;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rebuild::text;
 use crate::facts::number_of;
@@ -21,7 +21,7 @@ pub(super) struct GraphEntity {
 
 impl GraphEntity {
     /// Reads an entity from the graph of the new truth, if it is there.
-    pub(super) fn read(db: &Connection, number: i64) -> rusqlite::Result<Option<Self>> {
+    pub(super) fn read(db: &dyn Connection, number: i64) -> isolith_sql::Result<Option<Self>> {
         let properties: Option<Vec<u8>> = db
             .prepare_cached("SELECT properties FROM node WHERE owner = ?1 AND name = ''")?
             .query_row([-number], |row| row.get(0))
@@ -65,10 +65,10 @@ impl GraphFact {
 
     /// Reads a fact from the graph of the new truth, if it is there.
     pub(super) fn read(
-        db: &Connection,
+        db: &dyn Connection,
         number: i64,
         subject: i64,
-    ) -> rusqlite::Result<Option<Self>> {
+    ) -> isolith_sql::Result<Option<Self>> {
         let properties: Option<Option<Vec<u8>>> = db
             .prepare_cached(
                 "SELECT e.properties FROM node s JOIN edge_out l ON l.src = s.id \
@@ -132,7 +132,10 @@ impl GraphFact {
 }
 
 /// Properties by name; `None` if the bytes are malformed.
-fn named(db: &Connection, bytes: &[u8]) -> rusqlite::Result<Option<HashMap<String, GraphValue>>> {
+fn named(
+    db: &dyn Connection,
+    bytes: &[u8],
+) -> isolith_sql::Result<Option<HashMap<String, GraphValue>>> {
     let Some(parts) = NodeParts::read(&[], bytes) else { return Ok(None) };
     let mut all = HashMap::new();
     for (key, value) in parts.properties {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use isolith_protocol::StoreError;
-use rusqlite::Connection;
-use rusqlite::types::Value;
+use isolith_sql::Connection;
+use isolith_sql::Value;
 
 use super::ranges::Gaps;
 use crate::deadline::Deadline;
@@ -61,7 +61,7 @@ impl Index {
     /// If the deadline passes, or the error that `take` returned.
     pub(super) fn read(
         &self,
-        old: &Connection,
+        old: &dyn Connection,
         deadline: &Deadline,
         take: &mut dyn FnMut(i64, Vec<Value>) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
@@ -71,7 +71,7 @@ impl Index {
             match self.read_in(old, &self.select(order), take)? {
                 None if order == "ASC" => return Ok(true),
                 None => {}
-                Some(error) => match explain(&error, "truth.sqlite".as_ref(), "salvage") {
+                Some(error) => match explain(error, "truth.sqlite".as_ref(), "salvage") {
                     error @ StoreError::Deadline { .. } => return Err(error),
                     error => tracing::debug!(%error, from = self.from, "an index is damaged"),
                 },
@@ -82,7 +82,7 @@ impl Index {
 
     /// Whether SQLite reads only the index, in its order: a table or a sort would make the
     /// whole query fail where the index is damaged.
-    fn is_read_alone(&self, old: &Connection) -> bool {
+    fn is_read_alone(&self, old: &dyn Connection) -> bool {
         let plan = || {
             old.prepare(&format!("EXPLAIN QUERY PLAN {}", self.select("ASC")))?
                 .query_map([], |row| row.get::<_, String>("detail"))?
@@ -96,10 +96,10 @@ impl Index {
 
     fn read_in(
         &self,
-        old: &Connection,
+        old: &dyn Connection,
         select: &str,
         take: &mut dyn FnMut(i64, Vec<Value>) -> Result<(), StoreError>,
-    ) -> Result<Option<rusqlite::Error>, StoreError> {
+    ) -> Result<Option<isolith_sql::Error>, StoreError> {
         let mut statement = match old.prepare(select) {
             Ok(statement) => statement,
             Err(error) => return Ok(Some(error)),
@@ -129,7 +129,7 @@ impl Index {
 /// Compares the indexes with what was saved of their table, whose row number is in column `key`.
 /// Ignores rows in `known_lost`.
 pub(super) fn evidence(
-    (old, new): (&Connection, &Connection),
+    (old, new): (&dyn Connection, &dyn Connection),
     deadline: &Deadline,
     (table, key): (&str, &str),
     indexes: &[Index],

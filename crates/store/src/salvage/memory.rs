@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use isolith_protocol::StoreError;
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::Metadata;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::indexes::{Index, KnownColumns};
 use super::rebuild::{Rescue, text};
@@ -127,11 +127,11 @@ impl Rescue<'_> {
 /// Restores a drawer from its indexes: its location, its source, and the hash that tells whether
 /// its text is complete. Its passages know when it was added.
 fn drawer_of(
-    db: &Connection,
+    db: &dyn Connection,
     number: i64,
     known: &KnownColumns,
     now: i64,
-) -> rusqlite::Result<Completed> {
+) -> isolith_sql::Result<Completed> {
     let columns = ["id", "content", "wing", "room", "position"].map(|name| known.get(name));
     let [Some(id), Some(content), Some(wing), Some(room), Some(position)] = columns else {
         return Ok(Completed::Nothing);
@@ -155,7 +155,7 @@ fn drawer_of(
 }
 
 /// Assigns passages to drawers by their ids. Creates lost drawers and returns their number.
-fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
+fn find_passages(db: &dyn Connection, now: i64) -> isolith_sql::Result<u64> {
     let mut orphaned = 0;
     let mut records = db.prepare(
         "SELECT r.row, r.id, r.created_at, r.document IS NULL FROM collection c \
@@ -189,7 +189,7 @@ fn find_passages(db: &Connection, now: i64) -> rusqlite::Result<u64> {
 }
 
 /// Makes every drawer consistent with what is left of it.
-fn repair_drawers(db: &Connection) -> rusqlite::Result<LostDrawers> {
+fn repair_drawers(db: &dyn Connection) -> isolith_sql::Result<LostDrawers> {
     let numbers: Vec<u64> = db
         .prepare("SELECT number FROM drawer ORDER BY number")?
         .query_map([], |row| row.get(0))?
@@ -208,7 +208,7 @@ fn repair_drawers(db: &Connection) -> rusqlite::Result<LostDrawers> {
 /// What a drawer has lost, and its id.
 type LostColumn = Option<(&'static str, String)>;
 
-fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
+fn repair_labels(db: &dyn Connection, number: u64) -> isolith_sql::Result<LostColumn> {
     let (id, tags, metadata): (String, String, String) = db
         .prepare_cached("SELECT id, tags, metadata FROM drawer WHERE number = ?1")?
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -225,7 +225,7 @@ fn repair_labels(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
     Ok(Some(("their tags or metadata could not be read", id)))
 }
 
-fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
+fn repair_text(db: &dyn Connection, number: u64) -> isolith_sql::Result<LostColumn> {
     let text = text_of(db, number)?;
     let rows: Vec<i64> = db
         .prepare_cached("SELECT row FROM passage WHERE drawer = ?1")?
@@ -267,7 +267,7 @@ fn repair_text(db: &Connection, number: u64) -> rusqlite::Result<LostColumn> {
     Ok(Some((reason, id)))
 }
 
-fn remove_record(db: &Connection, row: i64) -> rusqlite::Result<()> {
+fn remove_record(db: &dyn Connection, row: i64) -> isolith_sql::Result<()> {
     for sql in [
         "DELETE FROM passage WHERE row = ?1",
         "DELETE FROM vector WHERE row = ?1",

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolith_graph::Value as GraphValue;
 use isolith_protocol::StoreError;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, params};
 
 use super::indexes::Index;
 use super::ranges::Gaps;
@@ -205,7 +205,7 @@ impl Rescue<'_> {
 }
 
 /// Returns false if its id or name is taken.
-fn save_node(db: &Connection, node: i64, known: &LostNode) -> rusqlite::Result<bool> {
+fn save_node(db: &dyn Connection, node: i64, known: &LostNode) -> isolith_sql::Result<bool> {
     let parts = NodeParts {
         labels: known.labels.iter().copied().collect(),
         properties: known.properties.iter().map(|(key, value)| (*key, value.clone())).collect(),
@@ -225,7 +225,7 @@ fn save_node(db: &Connection, node: i64, known: &LostNode) -> rusqlite::Result<b
 }
 
 /// The owner of a node; `None` if there is no such node.
-fn owner_of(db: &Connection, node: i64) -> rusqlite::Result<Option<Option<i64>>> {
+fn owner_of(db: &dyn Connection, node: i64) -> isolith_sql::Result<Option<Option<i64>>> {
     db.prepare_cached("SELECT owner FROM node WHERE id = ?1")?
         .query_row([node], |row| row.get(0))
         .optional()

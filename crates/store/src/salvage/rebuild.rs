@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use isolith_protocol::{CODE_COLLECTION, MEMORY_COLLECTION, StoreError};
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
+use isolith_sql::Value;
+use isolith_sql::{Connection, Kind, Row, params, params_from_iter};
+use rusqlite::TransactionBehavior;
 
 use super::Embedder;
 use super::damaged::Damaged;
@@ -108,31 +109,31 @@ const LOAD: TableCopy = TableCopy {
 /// Fills the new truth, in one transaction.
 pub(super) fn rebuild(
     damaged: &Damaged,
-    new: &mut Connection,
+    new: &mut rusqlite::Connection,
     embedder: &Embedder<'_>,
     deadline: &Deadline,
 ) -> Result<SalvageReport, StoreError> {
     let path = new.path().unwrap_or_default().to_owned();
     let transaction = new
         .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(|error| explain(&error, path.as_ref(), "begin to salvage"))?;
+        .map_err(|error| explain(error, path.as_ref(), "begin to salvage"))?;
     let file_cache = FileCache::default();
     let report = {
         let mut rescue = Rescue {
             old: &damaged.db,
-            work: Work { db: &transaction, deadline, now: now(), file_cache: &file_cache },
+            work: Work { db: &*transaction, deadline, now: now(), file_cache: &file_cache },
             report: SalvageReport::default(),
             graph_gone: [0; 2],
         };
         rescue.all(embedder)?;
         rescue.report
     };
-    transaction.commit().map_err(|error| explain(&error, path.as_ref(), "commit the salvage"))?;
+    transaction.commit().map_err(|error| explain(error, path.as_ref(), "commit the salvage"))?;
     Ok(report)
 }
 
 pub(super) struct Rescue<'a> {
-    pub(super) old: &'a Connection,
+    pub(super) old: &'a dyn Connection,
     pub(super) work: Work<'a>,
     pub(super) report: SalvageReport,
     /// Lost nodes and edges that were already reported.
@@ -249,7 +250,7 @@ impl Rescue<'_> {
                     let values = values.collect::<Result<Vec<_>, _>>()?;
                     insert.execute(params_from_iter(values))?;
                 }
-                Ok::<_, rusqlite::Error>(())
+                Ok::<_, isolith_sql::Error>(())
             };
             match copy() {
                 Ok(()) => break,
@@ -268,7 +269,7 @@ impl Rescue<'_> {
         &self,
         select: &str,
         range: RangeInclusive<i64>,
-        save: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<()>,
+        save: &mut dyn FnMut(&Row<'_>) -> isolith_sql::Result<()>,
     ) -> Result<Gaps, StoreError> {
         let mut statement = match self.old.prepare(select) {
             Ok(statement) => statement,
@@ -282,20 +283,20 @@ impl Rescue<'_> {
                 let mut rows = statement.query([range.start(), range.end()])?;
                 while let Some(row) = rows.next()? {
                     let number = row.get(0)?;
-                    save(row)?;
+                    save(&row)?;
                     last = Some(number);
                 }
-                Ok(())
+                Ok::<_, isolith_sql::Error>(())
             };
             match read() {
                 Ok(()) => RangeEnd::End,
-                Err(error) => match explain(&error, "truth.sqlite".as_ref(), "salvage") {
+                Err(error) => match explain(error, "truth.sqlite".as_ref(), "salvage") {
                     error @ (StoreError::Deadline { .. } | StoreError::DiskFull { .. }) => {
                         RangeEnd::Fatal(error)
                     }
                     // The reason includes the page.
                     StoreError::Corrupt { reason, .. } => RangeEnd::Damage { last, reason },
-                    _ => RangeEnd::Damage { last, reason: error.to_string() },
+                    error => RangeEnd::Damage { last, reason: error.to_string() },
                 },
             }
         })
@@ -331,7 +332,7 @@ impl Rescue<'_> {
     }
 
     /// Recomputes all counts. Segments are dropped, so everything is unfolded.
-    fn recount(&mut self) -> rusqlite::Result<()> {
+    fn recount(&mut self) -> isolith_sql::Result<()> {
         let db = self.work.db;
         db.execute(
             "UPDATE collection SET \
@@ -394,12 +395,8 @@ impl Rescue<'_> {
 }
 
 /// A wrong type, a missing value, or a duplicate.
-pub(super) fn violates_schema(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(
-        code,
-        Some(rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch)
-    )
+pub(super) fn violates_schema(error: &isolith_sql::Error) -> bool {
+    matches!(error, isolith_sql::Error::Database { kind: Kind::Constraint, .. })
 }
 
 pub(super) fn text(text: impl Into<String>) -> Value {

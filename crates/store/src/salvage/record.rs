@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, OptionalExtension, Row, Statement, params};
 use isolith_types::Metadata;
-use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 
 use super::Embedder;
 use super::records::kind_of;
@@ -68,7 +68,7 @@ pub(super) enum Restored {
 
 impl<'a> RecordSaver<'a> {
     pub(super) fn new(
-        old: &'a Connection,
+        old: &'a dyn Connection,
         work: Work<'a>,
         embedder: &'a Embedder<'a>,
     ) -> Result<Self, StoreError> {
@@ -209,12 +209,10 @@ pub(super) struct OldRecord {
 }
 
 impl OldRecord {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn of(row: &Row<'_>) -> isolith_sql::Result<Self> {
         let metadata = row.get_ref(6)?.as_str()?;
-        let metadata = Metadata::parse(metadata).map_err(|error| {
-            let of = rusqlite::types::Type::Text;
-            rusqlite::Error::FromSqlConversionFailure(6, of, Box::new(error))
-        })?;
+        let metadata = Metadata::parse(metadata)
+            .map_err(|error| isolith_sql::Error::Value(format!("metadata: {error}")))?;
         Ok(Self {
             row: row.get(0)?,
             collection: row.get(1)?,

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use isolith_protocol::StoreError;
+use isolith_sql::Value;
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::Metadata;
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params};
 use serde_json::{Value as Json, json};
 
 use super::Embedder;
@@ -221,10 +221,7 @@ fn restore(
 }
 
 /// The kind of a collection in the new truth.
-pub(super) fn kind_of(
-    db: &rusqlite::Connection,
-    collection: i64,
-) -> Result<Option<String>, StoreError> {
+pub(super) fn kind_of(db: &dyn Connection, collection: i64) -> Result<Option<String>, StoreError> {
     db.prepare_cached("SELECT kind FROM collection WHERE id = ?1")
         .and_then(|mut statement| {
             statement.query_row(params![collection], |row| row.get(0)).optional()

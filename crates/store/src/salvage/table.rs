@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use isolith_protocol::StoreError;
-use rusqlite::types::Value;
-use rusqlite::{Row, params_from_iter};
+use isolith_sql::Value;
+use isolith_sql::{Row, params_from_iter};
 
 use super::indexes::{Index, KnownColumns, evidence};
 use super::ranges::Gaps;
@@ -36,7 +36,8 @@ pub(super) enum Completed {
 }
 
 /// Builds a row from its number and its known columns.
-pub(super) type Complete<'a> = &'a mut dyn FnMut(i64, &KnownColumns) -> rusqlite::Result<Completed>;
+pub(super) type Complete<'a> =
+    &'a mut dyn FnMut(i64, &KnownColumns) -> isolith_sql::Result<Completed>;
 
 impl Rescue<'_> {
     /// Copies a table that has row numbers. Returns the ranges that could not be read.
@@ -54,7 +55,7 @@ impl Rescue<'_> {
         let mut insert = db.prepare(copy.insert).during(db, "prepare to save rows")?;
         let mut refused = BTreeMap::new();
         let mut failed = None;
-        let mut save = |row: &Row<'_>| -> rusqlite::Result<()> {
+        let mut save = |row: &Row<'_>| -> isolith_sql::Result<()> {
             let values = (0..copy.columns).map(|at| row.get::<_, Value>(at));
             let values = values.collect::<Result<Vec<_>, _>>()?;
             match insert.execute(params_from_iter(values)) {

@@ -1,7 +1,7 @@
 //! Change numbers and the counts derived from them.
 
 use isolith_protocol::{CollectionState, Done, StoreError};
-use rusqlite::params;
+use isolith_sql::params;
 
 use super::Work;
 use crate::read::collections;
@@ -86,7 +86,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    fn write_counts(&self) -> rusqlite::Result<()> {
+    fn write_counts(&self) -> isolith_sql::Result<()> {
         let db = self.work.db;
         db.prepare_cached("UPDATE store SET last_change = ?1")?.execute([self.last])?;
         db.prepare_cached(

@@ -2,8 +2,8 @@ use isolith_protocol::{
     CollectionCreated, CollectionDeleted, CollectionState, CreateCollection, DeleteCollection,
     Done, RenameCollection, StoreError,
 };
+use isolith_sql::params;
 use isolith_types::{CollectionKind, CollectionSpec};
-use rusqlite::params;
 
 use super::{Perform, Work, validate};
 use crate::read::collections::{by_name, require, require_records};

@@ -4,10 +4,10 @@ use isolith_protocol::{
     AddCollection, ChangeCollection, CollectionAdded, CollectionDeleted, CollectionState,
     CreateDatabase, CreateTenant, DeleteDatabase, Done, ResetDatabases, StoreError, UpdateTenant,
 };
+use isolith_sql::{OptionalExtension, params};
 use isolith_types::{
     CollectionKind, CollectionSpec, DEFAULT_DATABASE, DEFAULT_TENANT, DatabaseName,
 };
-use rusqlite::{OptionalExtension, params};
 
 use super::{Perform, Work, collections, validate};
 use crate::read::collections::{by_name, require_records};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use isolith_protocol::StoreError;
+use isolith_sql::{OptionalExtension, Statement, ToSql, params};
+use isolith_sql::{ToSqlOutput, ValueRef};
 use isolith_types::{Metadata, Scalar, Value};
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, OptionalExtension, ToSql, params};
 
 use super::Work;
 use crate::sqlite::During;
@@ -42,8 +42,8 @@ pub(crate) struct Fields<'a> {
     collection: u64,
     // Only valid during one write: ids of keys are reused after a rollback.
     keys: HashMap<String, [Option<i64>; 8]>,
-    add: CachedStatement<'a>,
-    remove: CachedStatement<'a>,
+    add: Statement<'a>,
+    remove: Statement<'a>,
 }
 
 impl<'a> Fields<'a> {
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
     fn for_each(
         &mut self,
         metadata: &Metadata,
-        mut each: impl FnMut(&mut Self, i64, &Scalar) -> rusqlite::Result<()>,
+        mut each: impl FnMut(&mut Self, i64, &Scalar) -> isolith_sql::Result<()>,
     ) -> Result<(), StoreError> {
         let db = self.work.db;
         if metadata.as_str() == "{}" {
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         write_all().during(db, "write fields")
     }
 
-    fn key(&mut self, name: &str, of_type: u8) -> rusqlite::Result<i64> {
+    fn key(&mut self, name: &str, of_type: u8) -> isolith_sql::Result<i64> {
         let known = self.keys.get(name).and_then(|ids| ids[usize::from(of_type)]);
         if let Some(id) = known {
             return Ok(id);
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
         Ok(id)
     }
 
-    fn find_or_make(&self, name: &str, of_type: u8) -> rusqlite::Result<i64> {
+    fn find_or_make(&self, name: &str, of_type: u8) -> isolith_sql::Result<i64> {
         let db = self.work.db;
         let found = db
             .prepare_cached(
@@ -121,7 +121,9 @@ impl<'a> Fields<'a> {
         if let Some(id) = found {
             return Ok(id);
         }
-        db.prepare_cached("INSERT INTO field_key (collection, name, type) VALUES (?1, ?2, ?3)")?
-            .insert(params![self.collection, name, of_type])
+        db.prepare_cached(
+            "INSERT INTO field_key (collection, name, type) VALUES (?1, ?2, ?3) RETURNING id",
+        )?
+        .query_row(params![self.collection, name, of_type], |row| row.get(0))
     }
 }

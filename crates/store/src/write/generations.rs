@@ -2,7 +2,7 @@ use isolith_protocol::{
     CollectionState, Done, Level, Marked, QuarantineSegments, SegmentsSwapped, StoreError,
     SwapPlan, SwapSegments,
 };
-use rusqlite::params;
+use isolith_sql::params;
 
 use super::{Perform, Work};
 use crate::read::collections::by_id;
@@ -80,7 +80,7 @@ fn check(plan: &SwapPlan, state: &CollectionState) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()> {
+fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> isolith_sql::Result<()> {
     let db = work.db;
     db.prepare_cached(
         "INSERT OR REPLACE INTO generation (collection, number, base_to, complete_to, built_at) \
@@ -122,7 +122,7 @@ fn replace(work: Work<'_>, plan: &SwapPlan, base_to: u64) -> rusqlite::Result<()
 }
 
 /// What the fold did not include is still unfolded.
-fn recount(work: Work<'_>, plan: &SwapPlan) -> rusqlite::Result<()> {
+fn recount(work: Work<'_>, plan: &SwapPlan) -> isolith_sql::Result<()> {
     work.db
         .prepare_cached(
             "UPDATE collection SET unfolded = \

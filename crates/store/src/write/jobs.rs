@@ -1,7 +1,7 @@
 //! Jobs that kill workers, remembered beyond the lifetime of a front.
 
 use isolith_protocol::{Done, ForgetPoison, Marked, RememberPoison, StoreError};
-use rusqlite::params;
+use isolith_sql::params;
 
 use super::{Perform, Work};
 use crate::sqlite::During;

@@ -1,7 +1,7 @@
 //! The progress of a load, committed with each of its batches.
 
 use isolith_protocol::{CollectionState, LoadProgress, LoadStep, RecordsPut, StoreError};
-use rusqlite::{OptionalExtension, params};
+use isolith_sql::{OptionalExtension, params};
 
 use super::Work;
 use crate::sqlite::During;
@@ -96,7 +96,7 @@ fn find(work: Work<'_>, step: &LoadStep) -> Result<Option<(u64, LoadProgress)>, 
 }
 
 /// Decodes the first six columns.
-pub(crate) fn progress_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<LoadProgress> {
+pub(crate) fn progress_of(row: &isolith_sql::Row<'_>) -> isolith_sql::Result<LoadProgress> {
     Ok(LoadProgress {
         rows: row.get(0)?,
         inserted: row.get(1)?,

@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use isolith_protocol::{Action, Done, Key, StoreError, Write, WriteOperation, WriteReply};
-use rusqlite::Connection;
+use isolith_sql::{Connection, Transaction};
 use rusqlite::wal::CheckpointMode;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Writer {
 /// The context of a write, inside its transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work<'a> {
-    pub(crate) db: &'a Connection,
+    pub(crate) db: &'a dyn Connection,
     pub(crate) deadline: &'a Deadline,
     pub(crate) now: i64,
     /// Files that linking has read before.
@@ -141,6 +141,7 @@ impl Writer {
         let connection = &self.db.connection;
         let moved = connection
             .wal_checkpoint_v2(Some(rusqlite::MAIN_DB), mode)
+            .map_err(isolith_sql::Error::from)
             .during(connection, "copy the log into the file");
         match moved {
             Ok((all, moved)) => Ok(CheckpointResult { complete: moved >= all }),
@@ -216,7 +217,7 @@ impl Writer {
         db.refuse_newer()?;
         let changed = db.connection.total_changes();
         let file_cache = &self.file_cache;
-        let work = Work { db: &db.connection, deadline: &db.deadline, now: now(), file_cache };
+        let work = Work { db: db.sql(), deadline: &db.deadline, now: now(), file_cache };
         receipts::remove(work, confirmed)?;
         let mut results = Vec::with_capacity(group.len());
         for write in group {
@@ -225,7 +226,7 @@ impl Writer {
                 _ => in_savepoint(db, work, write),
             };
             match result {
-                Err(error) if group.len() == 1 || db.connection.is_autocommit() => {
+                Err(error) if group.len() == 1 || !db.sql().is_in_transaction() => {
                     return Ok(Attempt::Ended(error));
                 }
                 result => results.push(result),
@@ -240,7 +241,7 @@ impl Writer {
         // This commit itself does not make up for a missing one.
         let commits = reached.commits - u64::from(is_new);
         self.refuse_if_behind(Progress { commits, ..reached })?;
-        if let Err(error) = control(db, "COMMIT") {
+        if let Err(error) = control(db, Transaction::Commit) {
             return Ok(Attempt::Ended(error));
         }
         drop(open);
@@ -334,9 +335,9 @@ struct OpenTransaction<'a>(&'a Db);
 
 impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
-        if !self.0.connection.is_autocommit() {
+        if self.0.sql().is_in_transaction() {
             // Fails only if SQLite has already rolled back.
-            let _ = control(self.0, "ROLLBACK");
+            let _ = control(self.0, Transaction::RollBack);
         }
     }
 }
@@ -348,17 +349,17 @@ fn count_commit(db: &Db, is_new: bool) -> Result<Progress, StoreError> {
         false => "SELECT commits, last_change FROM store",
     };
     let count = || {
-        db.connection
+        db.sql()
             .prepare_cached(statement)?
             .query_row([], |row| Ok(Progress { commits: row.get(0)?, change: row.get(1)? }))
     };
-    db.deadline.uninterrupted(count).during(&db.connection, "count the commit")
+    db.deadline.uninterrupted(count).during(db.sql(), "count the commit")
 }
 
 fn begin(db: &Db) -> Result<(), StoreError> {
     db.deadline.check("begin to write")?;
     loop {
-        match control(db, "BEGIN IMMEDIATE") {
+        match control(db, Transaction::BeginWriting) {
             // Some conflicts bypass the busy handler.
             Err(StoreError::Busy { .. }) if db.deadline.wait_a_moment() => {}
             begun => return begun,
@@ -367,13 +368,14 @@ fn begin(db: &Db) -> Result<(), StoreError> {
 }
 
 fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Done<WriteReply>, StoreError> {
-    control(db, "SAVEPOINT one")?;
+    control(db, Transaction::Save)?;
     let result = receipts::once(work, write);
-    if work.db.is_autocommit() {
+    if !work.db.is_in_transaction() {
         return result;
     }
-    let taken_back = if result.is_err() { control(db, "ROLLBACK TO one") } else { Ok(()) };
-    if let Err(error) = taken_back.and_then(|()| control(db, "RELEASE one")) {
+    let taken_back =
+        if result.is_err() { control(db, Transaction::RollBackToSaved) } else { Ok(()) };
+    if let Err(error) = taken_back.and_then(|()| control(db, Transaction::Release)) {
         // The state of the transaction is unknown: nothing of it may be committed.
         drop(OpenTransaction(db));
         return Err(error);
@@ -383,10 +385,9 @@ fn in_savepoint(db: &Db, work: Work<'_>, write: &Write) -> Result<Done<WriteRepl
 
 /// Begins and ends transactions, ignoring the deadline: a commit that is interrupted after the
 /// fact would be reported as failed.
-fn control(db: &Db, sql: &str) -> Result<(), StoreError> {
-    let connection = &db.connection;
-    let run = || connection.prepare_cached(sql)?.execute([]);
-    db.deadline.uninterrupted(run).during(connection, sql).map(|_| ())
+fn control(db: &Db, step: Transaction) -> Result<(), StoreError> {
+    let run = || db.sql().transact(step);
+    db.deadline.uninterrupted(run).during(db.sql(), step.name())
 }
 
 /// How the truth executes an operation.

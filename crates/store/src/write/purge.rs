@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use isolith_protocol::{Done, Purge, Purged, StoreError, Tidy};
-use rusqlite::{Connection, OptionalExtension, params};
+use isolith_sql::{Connection, OptionalExtension, params};
 
 use super::{Perform, Work};
 use crate::sqlite::During;
@@ -94,14 +94,18 @@ impl Slice {
     }
 }
 
-fn first_deleted(db: &Connection) -> rusqlite::Result<Option<u64>> {
+fn first_deleted(db: &dyn Connection) -> isolith_sql::Result<Option<u64>> {
     db.prepare_cached("SELECT id FROM collection WHERE name IS NULL LIMIT 1")?
         .query_row([], |row| row.get(0))
         .optional()
 }
 
 /// Returns whether everything is deleted.
-fn clear_collection(db: &Connection, collection: u64, slice: &mut Slice) -> rusqlite::Result<bool> {
+fn clear_collection(
+    db: &dyn Connection,
+    collection: u64,
+    slice: &mut Slice,
+) -> isolith_sql::Result<bool> {
     let mut keys = db.prepare_cached("SELECT id FROM field_key WHERE collection = ?1")?;
     let keys: Vec<i64> =
         keys.query_map([collection], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -144,11 +148,11 @@ fn clear_collection(db: &Connection, collection: u64, slice: &mut Slice) -> rusq
 /// Runs the statements until the last one finds nothing more, or the slice is over. Returns
 /// whether nothing is left.
 fn clear_rows(
-    db: &Connection,
+    db: &dyn Connection,
     slice: &mut Slice,
     of: i64,
     statements: &[&str],
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     loop {
         let limit = slice.next();
         if limit == 0 {
@@ -166,7 +170,7 @@ fn clear_rows(
 }
 
 /// Receipts are stored in order of creation, so only the oldest are read.
-fn expired_receipts(db: &Connection, before: i64) -> rusqlite::Result<(u64, bool)> {
+fn expired_receipts(db: &dyn Connection, before: i64) -> isolith_sql::Result<(u64, bool)> {
     let gone = db
         .prepare_cached(
             "DELETE FROM receipt WHERE rowid IN \
@@ -176,9 +180,9 @@ fn expired_receipts(db: &Connection, before: i64) -> rusqlite::Result<(u64, bool
     Ok((gone as u64, gone as i64 == RECEIPT_BATCH))
 }
 
-fn give_space_back(db: &Connection) -> rusqlite::Result<bool> {
+fn give_space_back(db: &dyn Connection) -> isolith_sql::Result<bool> {
     let free =
-        |db: &Connection| db.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+        |db: &dyn Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
     let surplus = free(db)? - FREE_PAGES;
     if surplus > 0 {
         let pages = surplus.min(FREE_PAGES);

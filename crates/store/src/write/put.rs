@@ -1,8 +1,8 @@
 use isolith_protocol::{
     CollectionState, Done, LoadStep, PutMode, PutRecords, Records, RecordsPut, StoreError,
 };
+use isolith_sql::{Statement, params};
 use isolith_types::Metadata;
-use rusqlite::{CachedStatement, params};
 
 use super::change::Changes;
 use super::fields::Fields;
@@ -109,8 +109,8 @@ struct PutBatch<'a> {
     changes: Changes<'a>,
     reply: RecordsPut,
     fields: Fields<'a>,
-    insert: CachedStatement<'a>,
-    insert_vector: CachedStatement<'a>,
+    insert: Statement<'a>,
+    insert_vector: Statement<'a>,
 }
 
 impl<'a> PutBatch<'a> {
@@ -235,7 +235,7 @@ impl StoredVersion {
         collection: u64,
         id: &str,
     ) -> Result<Option<Self>, StoreError> {
-        use rusqlite::OptionalExtension as _;
+        use isolith_sql::OptionalExtension as _;
         work.db
             .prepare_cached(
                 "SELECT row, change, metadata, document FROM record \
@@ -257,7 +257,7 @@ impl StoredVersion {
     }
 
     pub(super) fn has_vector(&self, work: Work<'_>, vector: &[u8]) -> Result<bool, StoreError> {
-        use rusqlite::OptionalExtension as _;
+        use isolith_sql::OptionalExtension as _;
         work.db
             .prepare_cached("SELECT data FROM vector WHERE row = ?1")
             .and_then(|mut statement| {

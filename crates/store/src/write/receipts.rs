@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 
 use isolith_protocol::{About, Done, ENCODING, Key, PerformsWrite, StoreError, Write, WriteReply};
-use rusqlite::{OptionalExtension, params};
+use isolith_sql::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

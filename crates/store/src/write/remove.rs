@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
 use isolith_protocol::{DeleteRecords, Done, RecordsDeleted, StoreError, Which};
+use isolith_sql::{OptionalExtension, params};
 use isolith_types::Metadata;
-use rusqlite::{OptionalExtension, params};
 
 use super::change::Changes;
 use super::fields::Fields;
@@ -47,7 +47,7 @@ struct FoundRows {
 }
 
 /// Rows of these ids, in ascending order, so that tables are read only once.
-fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> rusqlite::Result<FoundRows> {
+fn rows_of(work: Work<'_>, collection: u64, ids: &[String]) -> isolith_sql::Result<FoundRows> {
     let mut find =
         work.db.prepare_cached("SELECT row FROM record WHERE collection = ?1 AND id = ?2")?;
     let mut found = Vec::with_capacity(ids.len());

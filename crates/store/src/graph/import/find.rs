@@ -2,9 +2,9 @@
 
 use isolith_graph::{Graph, KeyId, LabelId, LookupResult, Text, Value, equals};
 use isolith_protocol::TableEnd;
+use isolith_sql::ValueRef;
+use isolith_sql::params;
 use isolith_types::{Code, Failure, FastMap};
-use rusqlite::params;
-use rusqlite::types::ValueRef;
 
 use crate::graph::{MAX_LOOKUP_LEN, TruthGraph, failure};
 use crate::sqlite::During;

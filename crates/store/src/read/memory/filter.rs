@@ -1,8 +1,8 @@
 //! Translates drawer filters to SQL.
 
+use isolith_sql::Value;
+use isolith_sql::{Connection, params_from_iter};
 use isolith_types::{DrawerFilter, DrawerOrder, DrawerPage};
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -48,10 +48,10 @@ impl Conditions {
 
 /// The numbers of the drawers on a page, and the total number of matches.
 pub(super) fn numbers_of_page(
-    db: &Connection,
+    db: &dyn Connection,
     filter: &DrawerFilter,
     page: &DrawerPage,
-) -> rusqlite::Result<(Vec<u64>, u64)> {
+) -> isolith_sql::Result<(Vec<u64>, u64)> {
     let Conditions { mut sql, mut values } = Conditions::of(filter);
     let total = db
         .prepare_cached(&format!("SELECT count(*) FROM drawer WHERE {sql}"))?
@@ -79,10 +79,10 @@ pub(super) fn numbers_of_page(
 
 /// The numbers of the drawers that match a filter, oldest first.
 pub(crate) fn numbers_matching(
-    db: &Connection,
+    db: &dyn Connection,
     filter: &DrawerFilter,
     limit: u64,
-) -> rusqlite::Result<Vec<u64>> {
+) -> isolith_sql::Result<Vec<u64>> {
     let Conditions { sql, mut values } = Conditions::of(filter);
     values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
     db.prepare_cached(&format!("SELECT number FROM drawer WHERE {sql} ORDER BY number LIMIT ?"))?

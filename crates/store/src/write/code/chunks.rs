@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
 use isolith_protocol::StoreError;
+use isolith_sql::{Statement, params};
 use isolith_types::{Chunk, Symbol, SymbolKind};
-use rusqlite::{CachedStatement, params};
 
 use super::super::Work;
 use super::super::change::Changes;
@@ -12,9 +12,9 @@ use crate::sqlite::During;
 pub(super) struct ChunkWriter<'a> {
     work: Work<'a>,
     collection: u64,
-    record: CachedStatement<'a>,
-    vector: CachedStatement<'a>,
-    chunk: CachedStatement<'a>,
+    record: Statement<'a>,
+    vector: Statement<'a>,
+    chunk: Statement<'a>,
     id: String,
 }
 
@@ -62,7 +62,7 @@ impl<'a> ChunkWriter<'a> {
         position: usize,
         chunk: &Chunk,
         vector: &[u8],
-    ) -> rusqlite::Result<()> {
+    ) -> isolith_sql::Result<()> {
         self.id.clear();
         // Fixed width, so that ids sort in order of creation. Writing to a string cannot fail.
         let _ = write!(self.id, "{file:08x}:{position:04x}");

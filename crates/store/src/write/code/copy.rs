@@ -1,8 +1,8 @@
 //! Files that another root has in the same state: stored again without parsing and embedding.
 
 use isolith_protocol::{CopyFiles, Done, FileState, FilesCopied, StoreError, StoredChunk};
+use isolith_sql::{OptionalExtension, params};
 use isolith_types::{Chunk, FileGraph, FileVersion, ParsedFile};
-use rusqlite::{OptionalExtension, params};
 
 use super::super::change::Changes;
 use super::super::{Perform, Work};

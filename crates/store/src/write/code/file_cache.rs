@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use isolith_protocol::StoreError;
 use isolith_resolve::{Outline, Project};
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::{CodeNode, Definition, FastMap, FastSet, FileGraph};
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
 use super::link::decoded;
@@ -66,7 +66,7 @@ enum NamedDefinitions {
 /// The files of a root. The resolver's trait cannot return errors, so the first one is stored;
 /// see [`Self::check`].
 pub(super) struct ResolverFiles<'a> {
-    db: &'a Connection,
+    db: &'a dyn Connection,
     root: u64,
     read: RefCell<CachedFiles>,
     trouble: RefCell<Option<StoreError>>,
@@ -152,7 +152,7 @@ impl<'a> ResolverFiles<'a> {
                  WHERE f.root = ?1 AND f.path = ?2",
             )
             .and_then(|mut statement| {
-                let both = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                let both = |row: &isolith_sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
                 statement.query_row(params![self.root, path], both).optional()
             })
             .during(self.db, "read the graph of a file")?;
@@ -185,7 +185,7 @@ impl<'a> ResolverFiles<'a> {
         }
     }
 
-    fn paths(&self, sql: &str, parameters: impl rusqlite::Params) -> Vec<(String, String)> {
+    fn paths(&self, sql: &str, parameters: impl isolith_sql::Params) -> Vec<(String, String)> {
         let read = || {
             self.db
                 .prepare_cached(sql)?

@@ -5,8 +5,8 @@ use isolith_protocol::{
     CODE_COLLECTION, ClearFiles, CollectionState, Done, FileMoved, FilesCleared, FilesNoted,
     FilesPut, FilesRemoved, MoveFile, NoteGitFacts, PutFiles, RemoveFiles, StoreError, TouchFiles,
 };
+use isolith_sql::{OptionalExtension, params};
 use isolith_types::{FileVersion, ParsedFile, counted};
-use rusqlite::{OptionalExtension, params};
 
 use super::super::change::Changes;
 use super::super::{Perform, Work, validate};
@@ -376,7 +376,7 @@ pub(super) fn put_file(
     work: Work<'_>,
     root: u64,
     file: &ParsedFile,
-) -> rusqlite::Result<(u64, bool)> {
+) -> isolith_sql::Result<(u64, bool)> {
     let FileVersion { hash, size, modified } = &file.version;
     let chunks = file.chunks.len() as u64;
     let values = params![
@@ -396,11 +396,13 @@ pub(super) fn put_file(
         .prepare_cached(
             "INSERT INTO file \
              (root, path, hash, size, modified, language, generated, problem, chunks, parser) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (root, path) DO NOTHING",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (root, path) DO NOTHING \
+             RETURNING id",
         )?
-        .execute(values)?;
-    if inserted > 0 {
-        return Ok((work.db.last_insert_rowid() as u64, true));
+        .query_row(values, |row| row.get(0))
+        .optional()?;
+    if let Some(file) = inserted {
+        return Ok((file, true));
     }
     // What git said was about the old content. The edit is newer than any commit of the file so
     // far.

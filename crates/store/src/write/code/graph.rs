@@ -7,8 +7,8 @@ use std::mem;
 use isolith_graph::Value;
 use isolith_protocol::{Done, LinkFiles, StoreError};
 use isolith_resolve::{LookupKey, changed_keys, module_keys};
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::{Definition, FileGraph, Reference};
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::{Perform, Work};
 use super::folders;
@@ -248,7 +248,11 @@ impl Perform for LinkFiles {
 }
 
 /// Marks the files of a root that looked up any of these keys.
-fn mark_due(db: &Connection, root: u64, changed: &BTreeSet<LookupKey>) -> rusqlite::Result<()> {
+fn mark_due(
+    db: &dyn Connection,
+    root: u64,
+    changed: &BTreeSet<LookupKey>,
+) -> isolith_sql::Result<()> {
     let mut looked = db.prepare_cached("SELECT file, keys FROM code_lookup")?;
     let mut mark = db.prepare_cached(
         "UPDATE code_graph SET due = 1 WHERE file = ?1 AND due = 0 \

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use isolith_graph::Value;
 use isolith_protocol::{Done, FilesLinked, StoreError};
 use isolith_resolve::{LookupKey, Resolution, resolve};
+use isolith_sql::{Connection, OptionalExtension, params};
 use isolith_types::{Certainty, FileGraph, Reference};
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::Work;
 use super::file_cache::ResolverFiles;
@@ -57,7 +57,7 @@ pub(super) fn link(work: Work<'_>, root: u64) -> Result<Done<FilesLinked>, Store
 
 fn due(work: Work<'_>, root: u64) -> Result<Vec<DueFile>, StoreError> {
     let read = || {
-        let file = |row: &rusqlite::Row<'_>| {
+        let file = |row: &isolith_sql::Row<'_>| {
             let is_first = row.get::<_, u8>(2)? == Due::First as u8;
             Ok(DueFile { file: row.get(0)?, path: row.get(1)?, is_first })
         };
@@ -107,7 +107,7 @@ fn write(
 }
 
 /// Records what a file looked up, and that it is no longer due.
-fn note(db: &Connection, file: u64, keys: &[LookupKey]) -> rusqlite::Result<()> {
+fn note(db: &dyn Connection, file: u64, keys: &[LookupKey]) -> isolith_sql::Result<()> {
     let keys: Vec<u8> = keys.iter().flat_map(|key| key.0.to_le_bytes()).collect();
     db.prepare_cached("INSERT OR REPLACE INTO code_lookup (file, keys) VALUES (?1, ?2)")?
         .execute(params![file, keys])?;
@@ -122,7 +122,7 @@ pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = LookupKey> {
 }
 
 /// The definitions and imports of a file, if stored.
-pub(crate) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, StoreError> {
+pub(crate) fn outline(db: &dyn Connection, file: u64) -> Result<Option<FileGraph>, StoreError> {
     let bytes: Option<Vec<u8>> = db
         .prepare_cached("SELECT outline FROM code_graph WHERE file = ?1")
         .and_then(|mut statement| statement.query_row([file], |row| row.get(0)).optional())
@@ -131,7 +131,7 @@ pub(crate) fn outline(db: &Connection, file: u64) -> Result<Option<FileGraph>, S
 }
 
 /// The references of a file.
-pub(super) fn uses(db: &Connection, file: u64) -> Result<Vec<Reference>, StoreError> {
+pub(super) fn uses(db: &dyn Connection, file: u64) -> Result<Vec<Reference>, StoreError> {
     let bytes: Option<Vec<u8>> = db
         .prepare_cached("SELECT uses FROM code_graph WHERE file = ?1")
         .and_then(|mut statement| statement.query_row([file], |row| row.get(0)).optional())
@@ -141,7 +141,7 @@ pub(super) fn uses(db: &Connection, file: u64) -> Result<Vec<Reference>, StoreEr
 
 /// Decodes a stored value.
 pub(super) fn decoded<T: serde::de::DeserializeOwned>(
-    db: &Connection,
+    db: &dyn Connection,
     bytes: &[u8],
 ) -> Result<T, StoreError> {
     postcard::from_bytes(bytes).map_err(|error| StoreError::Corrupt {

@@ -2,8 +2,8 @@ use isolith_protocol::{
     AddRoot, CODE_COLLECTION, CodeModelSet, CollectionDeleted, CollectionState, Done, FinishIndex,
     RemoveRoot, RootAdded, SetCodeModel, StoreError,
 };
+use isolith_sql::params;
 use isolith_types::{CollectionKind, CollectionSpec, Metric, counted};
-use rusqlite::params;
 
 use super::super::{Perform, Work, collections};
 use crate::graph;

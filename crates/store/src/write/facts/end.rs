@@ -1,6 +1,6 @@
 use isolith_protocol::{FactSuperseded, StoreError};
+use isolith_sql::params;
 use isolith_types::{EndedFact, Moment, Supersede, WhichFact};
-use rusqlite::params;
 
 use super::super::Work;
 use super::{attribution, entities, state};

@@ -1,6 +1,6 @@
 use isolith_protocol::{EntityDescribed, StoreError};
+use isolith_sql::params;
 use isolith_types::EntityPatch;
-use rusqlite::params;
 
 use super::super::Work;
 use crate::facts::names::{self, FactName};
@@ -28,10 +28,12 @@ pub(super) fn find_or_make(
     let number = work
         .db
         .prepare_cached(
-            "INSERT INTO entity (name, folded, type, created_at) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO entity (name, folded, type, created_at) VALUES (?1, ?2, ?3, ?4) \
+             RETURNING id",
         )
         .and_then(|mut statement| {
-            statement.insert(params![name.written, name.folded, of_type, work.now])
+            let values = params![name.written, name.folded, of_type, work.now];
+            statement.query_row(values, |row| row.get(0))
         })
         .during(work.db, "add an entity")?;
     Ok((number, true))
@@ -43,8 +45,10 @@ pub(super) fn predicate(work: Work<'_>, name: &FactName) -> Result<i64, StoreErr
         return Ok(number);
     }
     work.db
-        .prepare_cached("INSERT INTO predicate (name, folded) VALUES (?1, ?2)")
-        .and_then(|mut statement| statement.insert([&name.written, &name.folded]))
+        .prepare_cached("INSERT INTO predicate (name, folded) VALUES (?1, ?2) RETURNING id")
+        .and_then(|mut statement| {
+            statement.query_row([&name.written, &name.folded], |row| row.get(0))
+        })
         .during(work.db, "add a predicate")
 }
 

@@ -1,6 +1,6 @@
 use isolith_protocol::StoreError;
+use isolith_sql::{Connection, params};
 use isolith_types::AddedFact;
-use rusqlite::{Connection, params};
 
 use super::super::Work;
 use crate::facts::id_of;
@@ -98,29 +98,32 @@ fn insert(
     statement: Statement,
     validity: Validity,
     attribution: &Attribution<'_>,
-) -> rusqlite::Result<i64> {
+) -> isolith_sql::Result<i64> {
     let Validity { from, to, until } = validity;
     work.db
         .prepare_cached(
             "INSERT INTO fact (subject, predicate, object, valid_from, from_day, valid_to, \
              to_day, until, confidence, drawer, file, agent, recorded_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) RETURNING id",
         )?
-        .insert(params![
-            statement.subject,
-            statement.predicate,
-            statement.object,
-            from.map(|from| from.start()),
-            from.is_some_and(|from| from.is_day()),
-            to.map(|to| to.start()),
-            to.is_some_and(|to| to.is_day()),
-            until,
-            attribution.confidence.unwrap_or(1.0),
-            attribution.drawer,
-            attribution.file,
-            attribution.agent,
-            work.now
-        ])
+        .query_row(
+            params![
+                statement.subject,
+                statement.predicate,
+                statement.object,
+                from.map(|from| from.start()),
+                from.is_some_and(|from| from.is_day()),
+                to.map(|to| to.start()),
+                to.is_some_and(|to| to.is_day()),
+                until,
+                attribution.confidence.unwrap_or(1.0),
+                attribution.drawer,
+                attribution.file,
+                attribution.agent,
+                work.now
+            ],
+            |row| row.get(0),
+        )
 }
 
 /// Adds new information to an existing fact. Returns whether anything changed.
@@ -129,7 +132,7 @@ fn learn(
     fact: &StoredFact,
     validity: Validity,
     attribution: &Attribution<'_>,
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     let confidence = attribution.confidence.unwrap_or(fact.confidence);
     let is_vouched = add_source(work, fact, confidence, attribution)?;
     let is_new = is_vouched || confidence != fact.confidence || validity != fact.validity;
@@ -158,7 +161,7 @@ fn add_source(
     fact: &StoredFact,
     confidence: f64,
     attribution: &Attribution<'_>,
-) -> rusqlite::Result<bool> {
+) -> isolith_sql::Result<bool> {
     let db = work.db;
     let nothing =
         [attribution.drawer, attribution.file, attribution.agent].iter().all(Option::is_none);
@@ -204,12 +207,12 @@ fn add_source(
 }
 
 fn insert_source(
-    db: &Connection,
+    db: &dyn Connection,
     fact: i64,
     confidence: f64,
     attribution: &Attribution<'_>,
     recorded_at: i64,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     db.prepare_cached(
         "INSERT INTO fact_source (fact, confidence, drawer, file, agent, recorded_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

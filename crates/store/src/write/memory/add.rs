@@ -1,6 +1,6 @@
 use isolith_protocol::{AddDrawers, Done, DrawerVectors, DrawersAdded, StoreError};
+use isolith_sql::params;
 use isolith_types::{AddedDrawer, Moment, NewDrawer};
-use rusqlite::params;
 
 use super::super::change::Changes;
 use super::super::{Perform, Work, shorten};
@@ -109,7 +109,7 @@ pub(in crate::write) fn again(
 }
 
 /// The next free position in a room.
-pub(super) fn next_position(work: Work<'_>, wing: &str, room: &str) -> rusqlite::Result<u64> {
+pub(super) fn next_position(work: Work<'_>, wing: &str, room: &str) -> isolith_sql::Result<u64> {
     work.db
         .prepare_cached(
             "SELECT coalesce(max(position), 0) + 1 FROM drawer WHERE wing = ?1 AND room = ?2",
@@ -147,29 +147,32 @@ fn insert(
     id: &str,
     content: &Content<'_>,
     passages: usize,
-) -> rusqlite::Result<u64> {
+) -> isolith_sql::Result<u64> {
     let position = next_position(work, content.wing, content.room)?;
     work.db
         .prepare_cached(
             "INSERT INTO drawer (id, content, wing, room, position, source, author, date, \
              whole_day, date_text, tags, metadata, passages, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) \
+             RETURNING number",
         )?
-        .execute(params![
-            id,
-            content.hash(),
-            content.wing,
-            content.room,
-            position,
-            content.source,
-            content.author,
-            content.date.map(Moment::start),
-            content.date.is_some_and(Moment::is_day),
-            content.date_text,
-            content.tags_json(),
-            content.metadata.as_str(),
-            passages,
-            work.now
-        ])?;
-    Ok(work.db.last_insert_rowid() as u64)
+        .query_row(
+            params![
+                id,
+                content.hash(),
+                content.wing,
+                content.room,
+                position,
+                content.source,
+                content.author,
+                content.date.map(Moment::start),
+                content.date.is_some_and(Moment::is_day),
+                content.date_text,
+                content.tags_json(),
+                content.metadata.as_str(),
+                passages,
+                work.now
+            ],
+            |row| row.get(0),
+        )
 }

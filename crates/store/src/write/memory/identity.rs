@@ -2,7 +2,7 @@
 //! same drawer.
 
 use isolith_protocol::StoreError;
-use rusqlite::OptionalExtension;
+use isolith_sql::OptionalExtension;
 
 use super::super::Work;
 use super::check::Content;

@@ -10,8 +10,8 @@ mod update;
 use isolith_protocol::{
     CollectionState, DrawerVectors, MEMORY_COLLECTION, StoreError, memory_spec,
 };
+use isolith_sql::params;
 use isolith_types::CollectionKind;
-use rusqlite::params;
 
 use super::{Work, collections, validate};
 use crate::read::collections::{memory, require};

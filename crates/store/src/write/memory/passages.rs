@@ -1,8 +1,8 @@
 use std::fmt::Write as _;
 
 use isolith_protocol::{DrawerVectors, StoreError};
+use isolith_sql::{Statement, params};
 use isolith_types::{Metric, counted};
-use rusqlite::{CachedStatement, params};
 
 use super::super::change::Changes;
 use super::super::{Work, validate};
@@ -53,9 +53,9 @@ impl<'a> Cut<'a> {
 pub(super) struct PassageWriter<'a> {
     work: Work<'a>,
     collection: u64,
-    record: CachedStatement<'a>,
-    vector: CachedStatement<'a>,
-    passage: CachedStatement<'a>,
+    record: Statement<'a>,
+    vector: Statement<'a>,
+    passage: Statement<'a>,
 }
 
 impl<'a> PassageWriter<'a> {
@@ -96,7 +96,7 @@ impl<'a> PassageWriter<'a> {
         place: usize,
         text: &str,
         vector: &[u8],
-    ) -> rusqlite::Result<()> {
+    ) -> isolith_sql::Result<()> {
         let mut id = String::new();
         // Fixed width, so that ids sort in order of creation. Writing to a string cannot fail.
         let _ = write!(id, "{drawer:08x}:{place:04x}");

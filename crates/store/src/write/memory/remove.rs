@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use isolith_protocol::{DeleteDrawers, Done, DrawersDeleted, StoreError, WhichDrawers};
-use rusqlite::OptionalExtension;
+use isolith_sql::OptionalExtension;
 
 use super::super::change::Changes;
 use super::super::{Perform, Work};
@@ -63,7 +63,7 @@ pub(in crate::write) fn remove(
     changes.finish(reply)
 }
 
-fn numbers_of(work: Work<'_>, ids: &[String], missing: &mut u64) -> rusqlite::Result<Vec<u64>> {
+fn numbers_of(work: Work<'_>, ids: &[String], missing: &mut u64) -> isolith_sql::Result<Vec<u64>> {
     let mut find = work.db.prepare_cached("SELECT number FROM drawer WHERE id = ?1")?;
     let mut numbers = Vec::with_capacity(ids.len());
     for id in ids.iter().collect::<HashSet<_>>() {

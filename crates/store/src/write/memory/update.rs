@@ -1,6 +1,6 @@
 use isolith_protocol::{Done, DrawerUpdated, DrawerVectors, StoreError, UpdateDrawer};
+use isolith_sql::params;
 use isolith_types::{Drawer, DrawerPatch, Moment};
-use rusqlite::params;
 
 use super::super::change::Changes;
 use super::super::{Perform, Work};
@@ -64,7 +64,7 @@ fn write(
     old: &Drawer,
     new: &Content<'_>,
     passages: Option<usize>,
-) -> rusqlite::Result<()> {
+) -> isolith_sql::Result<()> {
     let stays = old.wing == new.wing && old.room == new.room;
     let position = if stays { old.position } else { next_position(work, new.wing, new.room)? };
     work.db
