@@ -69,9 +69,11 @@ pub struct Stats {
     pub labels_added: u64,
     /// Labels removed from nodes.
     pub labels_removed: u64,
-    /// Constraints created.
+    /// Constraints created. Receipts of earlier versions do not have it, nor the next one.
+    #[serde(default)]
     pub constraints_added: u64,
     /// Constraints dropped.
+    #[serde(default)]
     pub constraints_removed: u64,
 }
 

@@ -45,7 +45,7 @@ use crate::state::{CODE_COLLECTION, CollectionState, MEMORY_COLLECTION};
 /// The version of the encoding of operations. Raise it when a field of an operation is added,
 /// removed or changes its type: receipts hold a hash of the encoded operation, and a retry
 /// after an upgrade must not look like a different request under the same key.
-pub const ENCODING: u32 = 5;
+pub const ENCODING: u32 = 4;
 
 /// An idempotency key: a write with a known key is not applied again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
