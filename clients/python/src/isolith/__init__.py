@@ -54,7 +54,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from . import aio, chroma, pipeline
+    from . import aio, chroma, kuzu, pipeline
     from .api.code import CodeHit, CodeHits, IndexReport
     from .api.collections import Collection, Record, RecordHit, RecordHits, Stored
     from .api.facts import Entity, Fact
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from .isolate._callable import isolate as isolate
 
 # Imported when they are first used, so that importing the package is quick.
-_MODULES = ("aio", "chroma", "isolate", "pipeline")
+_MODULES = ("aio", "chroma", "isolate", "kuzu", "pipeline")
 _RESULTS = {
     "CodeHit": "api.code",
     "CodeHits": "api.code",
@@ -147,6 +147,7 @@ __all__ = [
     "connect",
     "errors",
     "isolate",
+    "kuzu",
     "open",
     "pipeline",
 ]

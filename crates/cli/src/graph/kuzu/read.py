@@ -76,6 +76,14 @@ class Column:
         kept = "text in JSON" if self.is_nested else converted(kind.split("[")[0])
         self.note = "%s.%s: %s is kept as %s" % (table, name, kind, kept) if kept else None
 
+    def rule_name(self):
+        """The name of the type's constraint; it says more than the property type where that matters."""
+        base, bracket, size = self.kind.partition("[")
+        is_usual = base in {"BOOL", "INT64", "DOUBLE", "STRING"} and size in {"", "]"}
+        is_known = base in (INTEGERS | FLOATS | {"BOOL", "STRING", "UUID", "DATE"}) - {"SERIAL"}
+        is_known = is_known or base.startswith(("DECIMAL", "TIMESTAMP"))
+        return self.name if is_usual or not is_known or self.is_nested else "%s %s" % (self.name, self.kind)
+
     def header(self):
         return "%s:%s" % (self.name, self.cell)
 
@@ -197,7 +205,7 @@ def constraint(rule_name, target, rule):
 
 def typed(columns, table, target):
     """The constraints for the types of properties, named as `isolith.kuzu` names them."""
-    rules = [(column.name, "n.%s IS :: %s" % (name(column.name), column.type)) for column in columns]
+    rules = [(column.rule_name(), "n.%s IS :: %s" % (name(column.name), column.type)) for column in columns]
     return [constraint("%s.%s" % (table, column), target, rule) for column, rule in rules]
 
 
