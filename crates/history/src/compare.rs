@@ -22,7 +22,7 @@ pub(crate) struct Differences {
 /// Compares the files of a commit, which has them in their newest version, with a parent of
 /// that commit. Reads only trees that differ and contain such files.
 pub(crate) struct Comparison<'a> {
-    pub(crate) objects: &'a Objects,
+    pub(crate) objects: &'a Objects<'a>,
     pub(crate) listing: &'a Listing,
     pub(crate) clock: &'a Clock<'a>,
 }

@@ -54,7 +54,7 @@ pub(crate) const ROOT: usize = 0;
 impl Listing {
     /// Lists a tree below the folder `below`.
     pub(crate) fn of(
-        objects: &Objects,
+        objects: &Objects<'_>,
         tree: &oid,
         below: &[&str],
         clock: &Clock<'_>,
@@ -91,7 +91,7 @@ impl Listing {
     /// Adds the entries of a tree; false if it cannot be read.
     fn fill(
         &mut self,
-        objects: &Objects,
+        objects: &Objects<'_>,
         folder: usize,
         tree: &oid,
         below: &[&str],

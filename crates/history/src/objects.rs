@@ -1,3 +1,5 @@
+use std::cell::{Cell, RefCell};
+
 use gix_hash::{Kind as HashKind, ObjectId, oid};
 use gix_object::{CommitRefIter, Find, Kind, TreeRefIter, commit::ref_iter::Token};
 use gix_odb::pack::cache::{lru, object};
@@ -8,8 +10,11 @@ use crate::bounds::{check_reference, check_repository};
 use crate::{HistoryError, Repository};
 
 /// Reads the commits and trees of a repository, in bounded memory.
-pub(crate) struct Objects {
-    database: gix_odb::Handle,
+pub(crate) struct Objects<'r> {
+    repository: &'r Repository,
+    database: RefCell<gix_odb::Handle>,
+    /// How many objects were read since the database was opened.
+    reads: Cell<u32>,
 }
 
 /// The relevant parts of a commit.
@@ -26,6 +31,10 @@ pub(crate) struct Commit {
 /// Caches delta bases, and trees that are compared twice.
 const CACHE_BYTES: usize = 24 << 20;
 
+/// The database is opened again after this many objects: packs are mapped, and every page that was
+/// read counts as memory until they are unmapped. An object touches up to 64 kB.
+const READS_PER_OPEN: u32 = 1_000;
+
 /// The maximum size of a commit or tree.
 const MAX_OBJECT_BYTES: usize = 32 << 20;
 
@@ -35,21 +44,10 @@ const MAX_NAME_BYTES: usize = 200;
 /// How many symbolic references are followed.
 const MAX_REFERENCE_HOPS: usize = 5;
 
-impl Objects {
-    pub(crate) fn open(repository: &Repository) -> Result<Self, HistoryError> {
-        let options = Options {
-            alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
-            current_dir: Some(repository.common_dir.clone()),
-            ..Options::default()
-        };
-        let folder = repository.common_dir.join("objects");
-        let mut database = gix_odb::at_opts(folder, HashKind::Sha1, None, options)
-            .map_err(|source| HistoryError::Open { git_dir: repository.git_dir.clone(), source })?;
-        database.set_pack_cache(|| Box::new(lru::MemoryCappedHashmap::new(CACHE_BYTES)));
-        database.set_object_cache(|| Box::new(object::MemoryCappedHashmap::new(CACHE_BYTES)));
-        // Objects missing from a shallow clone are not worth rescanning the folder.
-        database.refresh_never();
-        Ok(Self { database })
+impl<'r> Objects<'r> {
+    pub(crate) fn open(repository: &'r Repository) -> Result<Self, HistoryError> {
+        let database = RefCell::new(open(repository)?);
+        Ok(Self { repository, database, reads: Cell::new(0) })
     }
 
     /// A commit, if it can be read.
@@ -85,9 +83,33 @@ impl Objects {
         if id.is_empty_tree() {
             return (kind == Kind::Tree).then_some(&[]);
         }
-        let data = self.database.try_find(id, buffer).ok()??;
+        if self.reads.replace(self.reads.get() + 1) >= READS_PER_OPEN {
+            self.reads.set(1);
+            if let Ok(database) = open(self.repository) {
+                self.database.replace(database);
+            }
+        }
+        let database = self.database.borrow();
+        let data = database.try_find(id, buffer).ok()??;
         (data.kind == kind).then_some(data.data)
     }
+}
+
+/// Opens the object database.
+fn open(repository: &Repository) -> Result<gix_odb::Handle, HistoryError> {
+    let options = Options {
+        alloc_limit_bytes: Some(MAX_OBJECT_BYTES),
+        current_dir: Some(repository.common_dir.clone()),
+        ..Options::default()
+    };
+    let folder = repository.common_dir.join("objects");
+    let mut database = gix_odb::at_opts(folder, HashKind::Sha1, None, options)
+        .map_err(|source| HistoryError::Open { git_dir: repository.git_dir.clone(), source })?;
+    database.set_pack_cache(|| Box::new(lru::MemoryCappedHashmap::new(CACHE_BYTES)));
+    database.set_object_cache(|| Box::new(object::MemoryCappedHashmap::new(CACHE_BYTES)));
+    // Objects missing from a shallow clone are not worth rescanning the folder.
+    database.refresh_never();
+    Ok(database)
 }
 
 /// The newest commit; `None` if there is no commit yet.

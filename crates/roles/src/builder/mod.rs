@@ -103,6 +103,8 @@ impl Role for StoreBuilder {
             BuildJob::Fold(job) => Fold { folder, token, job, context }.run(),
             BuildJob::Graph(job) => GraphBuild { folder: &folder, token, job, context }.run(),
         };
+        // The next build may be far away.
+        isolate::give_back_memory();
         done.map_err(BuildError::into_failure)
     }
 

@@ -13,8 +13,14 @@ use super::link::decoded;
 use crate::graph::{TruthGraph, query_failed};
 use crate::sqlite::During;
 
-/// Limit of what is kept for the next slice, in bytes of stored outlines.
-const MAX_CACHED_BYTES: usize = 16 << 20;
+/// Limit of what is kept for the next slice, in bytes.
+const MAX_CACHED_BYTES: usize = 48 << 20;
+
+/// About how much memory an outline takes, in the size of its stored form.
+const OUTLINE_FACTOR: usize = 4;
+
+/// About how much memory an entry of a map takes besides its texts.
+const ENTRY_BYTES: usize = 96;
 
 /// With this many due files, it pays off to load all paths.
 const PRELOAD_PATHS_AFTER: usize = 50;
@@ -27,7 +33,9 @@ pub(crate) struct FileCache(RefCell<Option<CachedFiles>>);
 impl FileCache {
     /// Clears the cache: something else was written, or linking failed.
     pub(crate) fn forget(&self) {
-        self.0.take();
+        if self.0.take().is_some() {
+            isolate::give_back_memory();
+        }
     }
 }
 
@@ -36,7 +44,7 @@ impl FileCache {
 struct CachedFiles {
     root: u64,
     version: i64,
-    /// Total size of the stored outlines.
+    /// About how much memory the maps take, without `paths`.
     bytes: usize,
     /// All paths, if many will be requested: most of those do not exist.
     paths: Option<FastSet<String>>,
@@ -95,10 +103,15 @@ impl<'a> ResolverFiles<'a> {
         Ok(files)
     }
 
-    /// Caches what was read for the next slice, unless it is too large.
+    /// Caches what was read for the next slice; only the paths, if the rest is too large.
     pub(super) fn keep(self, work: Work<'_>) {
-        let read = self.read.into_inner();
-        work.file_cache.0.replace(Some(read).filter(|read| read.bytes <= MAX_CACHED_BYTES));
+        let mut read = self.read.into_inner();
+        if read.bytes > MAX_CACHED_BYTES {
+            let CachedFiles { root, version, paths, .. } = read;
+            read = CachedFiles { root, version, paths, ..CachedFiles::default() };
+            isolate::give_back_memory();
+        }
+        work.file_cache.0.replace(Some(read));
     }
 
     /// The definitions and imports of a file.
@@ -140,7 +153,9 @@ impl<'a> ResolverFiles<'a> {
             return None;
         }
         let found = self.noting(self.read_file(path)).flatten().map(Arc::new);
-        self.read.borrow_mut().file_cache.insert(path.to_owned(), found.clone());
+        let mut read = self.read.borrow_mut();
+        read.bytes += path.len() + ENTRY_BYTES;
+        read.file_cache.insert(path.to_owned(), found.clone());
         found
     }
 
@@ -157,7 +172,7 @@ impl<'a> ResolverFiles<'a> {
             })
             .during(self.db, "read the graph of a file")?;
         let Some((file, bytes)) = found else { return Ok(None) };
-        self.read.borrow_mut().bytes += bytes.len();
+        self.read.borrow_mut().bytes += bytes.len() * OUTLINE_FACTOR;
         let graph = Arc::new(decoded::<FileGraph>(self.db, &bytes)?.into());
         Ok(Some(CachedFile { file, graph, nodes: OnceLock::new() }))
     }
@@ -173,6 +188,13 @@ impl<'a> ResolverFiles<'a> {
              WHERE k.kind = 2 AND k.name = 'name' AND v.value = ?1 LIMIT ?3 + 1",
             params![name, self.root, most as i64],
         )
+    }
+
+    /// Caches the definitions with a name, which take this much memory.
+    fn remember(&self, name: &str, found: NamedDefinitions, bytes: usize) {
+        let mut read = self.read.borrow_mut();
+        read.bytes += name.len() + bytes + ENTRY_BYTES;
+        read.named.insert(name.to_owned(), found);
     }
 
     fn noting<T>(&self, result: Result<T, StoreError>) -> Option<T> {
@@ -223,7 +245,10 @@ impl Project for ResolverFiles<'_> {
             params![module, self.root],
         );
         let files: Arc<[String]> = found.into_iter().map(|(path, _)| path).collect();
-        self.read.borrow_mut().modules.insert(module.to_owned(), Arc::clone(&files));
+        let mut read = self.read.borrow_mut();
+        let texts: usize = files.iter().map(|path| path.len() + size_of::<String>()).sum();
+        read.bytes += module.len() + texts + ENTRY_BYTES;
+        read.modules.insert(module.to_owned(), Arc::clone(&files));
         files
     }
 
@@ -237,7 +262,7 @@ impl Project for ResolverFiles<'_> {
         }
         let found = self.named(name, most);
         if found.len() > most {
-            self.read.borrow_mut().named.insert(name.to_owned(), NamedDefinitions::MoreThan(most));
+            self.remember(name, NamedDefinitions::MoreThan(most), 0);
             return None;
         }
         let mut nodes = Vec::new();
@@ -250,10 +275,8 @@ impl Project for ResolverFiles<'_> {
         }
         nodes.sort();
         let nodes: Arc<[CodeNode]> = nodes.into();
-        self.read
-            .borrow_mut()
-            .named
-            .insert(name.to_owned(), NamedDefinitions::All(Arc::clone(&nodes)));
+        let texts = nodes.iter().map(|node| node.path.len() + size_of::<CodeNode>()).sum();
+        self.remember(name, NamedDefinitions::All(Arc::clone(&nodes)), texts);
         Some(nodes)
     }
 }
