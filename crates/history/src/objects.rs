@@ -33,7 +33,7 @@ const CACHE_BYTES: usize = 24 << 20;
 
 /// The database is opened again after this many objects: packs are mapped, and every page that was
 /// read counts as memory until they are unmapped. An object touches up to 64 kB.
-const READS_PER_OPEN: u32 = 1_000;
+const READS_PER_OPEN: u32 = 3_000;
 
 /// The maximum size of a commit or tree.
 const MAX_OBJECT_BYTES: usize = 32 << 20;
