@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from typing import Any
 
 from isolith import kuzu
@@ -41,3 +42,11 @@ def rows(conn: kuzu.Connection, query: str, **parameters: object) -> list[list[A
     """The rows of a query."""
     found: list[list[Any]] = conn.execute(query, parameters).get_all()
     return found
+
+
+def has_kuzu() -> bool:
+    """Whether Kuzu is installed, in the version to compare with."""
+    try:
+        return importlib.metadata.version("kuzu") == kuzu.__version__
+    except importlib.metadata.PackageNotFoundError:
+        return False

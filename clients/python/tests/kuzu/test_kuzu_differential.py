@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from isolith import kuzu
+from kuzu_support import has_kuzu
 from support import run_python
 
 # What both are asked, one statement after the other. Queries without ORDER BY return one row, or
@@ -241,14 +241,6 @@ def test_files_of_kuzu_can_be_copied(
     ]
     query = "MATCH (a:P)-[e:E]->(b:P) RETURN a.k, b.k, e.since, e.note ORDER BY a.k"
     assert conn.execute(query).get_all() == [[1, 2, 7, "x;y"], [2, 2, None, None]]
-
-
-def has_kuzu() -> bool:
-    """Whether Kuzu is installed, in the version to compare with."""
-    try:
-        return importlib.metadata.version("kuzu") == kuzu.__version__
-    except importlib.metadata.PackageNotFoundError:
-        return False
 
 
 def common(message: str) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from isolith import kuzu
 from isolith._binary import find_binary
+from kuzu_support import has_kuzu
 from support import run_python
-from test_kuzu_differential import has_kuzu
 
 FILL = r"""
 import sys
@@ -36,8 +36,8 @@ conn.execute("UNWIND range(1, 3000) AS n CREATE (:`a city` {n: 100 + n, name: 'c
 
 
 def copy(database: Path, store: Path) -> subprocess.CompletedProcess[str]:
-    command = [find_binary(), "graph", "import", "--from-kuzu", database, "--store", store]
-    command += ["--python", sys.executable, "--json", "--quiet"]
+    command = [find_binary(), "graph", "import", "--from-kuzu", str(database)]
+    command += ["--store", str(store), "--python", sys.executable, "--json", "--quiet"]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,10 +80,18 @@ def test_a_killed_server_loses_nothing(store: Path, tmp_path: Path) -> None:
 def test_a_segmentation_fault_is_reported(store: Path, tmp_path: Path) -> None:
     file = ready(tmp_path / "ready.json", range(100_000))
     with IsolatedChromaDBWorker(persist_directory=store) as worker:
-        with killing(store, "intake", number=signal.SIGSEGV, limit=1000) as killer:
-            result = worker.ingest_from_chromadb_ready_file(file)
-        assert not result["success"], (result, killer.kills)
-        assert result["error_type"] in ("Quarantined", "WorkerCrashed")
+        # On a busy machine a load may end before one of its jobs was hit often enough, or it is
+        # refused for a moment, because workers died too often.
+        results: list[dict[str, Any]] = []
+
+        def has_crashed() -> bool:
+            collection = f"documents_{len(results)}"
+            with killing(store, "intake", number=signal.SIGSEGV, limit=1000):
+                results.append(worker.ingest_from_chromadb_ready_file(file, collection))
+            return results[-1].get("error_type") in ("Quarantined", "WorkerCrashed")
+
+        assert wait_until(has_crashed, 60), results
+        result = results[-1]
         assert result["segmentation_fault"] is True
         assert result["exit_code"] == -signal.SIGSEGV
         assert result["graceful_recovery"] is True
