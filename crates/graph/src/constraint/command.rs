@@ -1,7 +1,7 @@
 //! Runs the statements about constraints.
 
 use super::verify::verify_all;
-use super::{COLUMNS, Constraint};
+use super::{COLUMNS, Constraint, Rule};
 use crate::ast::ConstraintCommand;
 use crate::budget::Budget;
 use crate::error::{Class, Detail, Error, Result};
@@ -46,6 +46,7 @@ impl ConstraintCommand {
                     Some(_) if *if_not_exists => {}
                     Some(same) => return Err(exists_already(constraint, same)),
                     None => {
+                        refuse_second_type(constraint, &existing)?;
                         verify_all(writer()?, constraint, budget)?;
                         writer()?.add_constraint(constraint)?;
                         stats.constraints_added += 1;
@@ -63,6 +64,21 @@ impl ConstraintCommand {
             }
         }
         Ok(stats)
+    }
+}
+
+/// A property with two types could never be set.
+fn refuse_second_type(new: &Constraint, existing: &[Constraint]) -> Result<()> {
+    let Rule::Typed(key, _) = &new.rule else { return Ok(()) };
+    let types_it = |it: &&Constraint| {
+        it.target == new.target && matches!(&it.rule, Rule::Typed(other, _) if other == key)
+    };
+    match existing.iter().find(types_it) {
+        None => Ok(()),
+        Some(Constraint { name, .. }) => Err(refused(format!(
+            "the constraint {name} already gives {key} a type; drop it first, or name several \
+             types in one constraint: INTEGER | FLOAT"
+        ))),
     }
 }
 

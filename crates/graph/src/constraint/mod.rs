@@ -203,6 +203,7 @@ mod tests {
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE (n.x, n.y) IS NOT NULL", "one property"),
             ("CREATE CONSTRAINT FOR ()-[r:T]-() REQUIRE r.x IS UNIQUE", "relationships"),
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE n.x IS", "expected"),
+            ("CREATE CONSTRAINT ON (n:A) ASSERT n.x IS UNIQUE", "write FOR (n:Label) REQUIRE"),
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE n.x IS UNIQUE RETURN 1", "end of the statement"),
         ] {
             let error = Constraint::parse(statement).unwrap_err().to_string();

@@ -51,7 +51,9 @@ impl Parser<'_> {
 
     /// What follows `CREATE CONSTRAINT`.
     fn create_constraint(&mut self) -> Result<ConstraintCommand> {
-        let is_unnamed = self.is_word("FOR") || self.is_word("IF") && self.is_word_at(1, "NOT");
+        let is_unnamed = self.is_word("FOR")
+            || self.is_word("ON") && *self.ahead(1) == Token::Symbol("(")
+            || self.is_word("IF") && self.is_word_at(1, "NOT");
         let name = match is_unnamed {
             true => None,
             false => Some(self.any_name("the name of a constraint")?.text),
@@ -60,6 +62,11 @@ impl Parser<'_> {
         if if_not_exists {
             self.expect_word("NOT")?;
             self.expect_word("EXISTS")?;
+        }
+        if self.is_word("ON") || self.is_word("ASSERT") {
+            let message =
+                "ON … ASSERT is older syntax: write FOR (n:Label) REQUIRE n.key IS UNIQUE";
+            return self.error(self.span(), Detail::UnexpectedSyntax, message);
         }
         self.expect_word("FOR")?;
         let declared = self.constraint_target()?;

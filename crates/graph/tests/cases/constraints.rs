@@ -121,6 +121,9 @@ fn constraints_are_listed_and_dropped() {
             ],
         )],
     );
+    change(&graph, "CREATE CONSTRAINT FOR (c:City) REQUIRE c.size IS :: INTEGER");
+    let second = "CREATE CONSTRAINT second FOR (c:City) REQUIRE c.size IS :: STRING";
+    refused(&graph, second, "City_size_type already gives size a type");
     refused(&graph, "DROP CONSTRAINT nothing", "there is no constraint nothing");
     change(&graph, "DROP CONSTRAINT nothing IF EXISTS");
     assert_eq!(change(&graph, "DROP CONSTRAINT Person_id_key").constraints_removed, 1);

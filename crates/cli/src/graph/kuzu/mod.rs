@@ -4,20 +4,19 @@
 mod read;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use isolith_engine::{
-    CypherQuery, Engine, EngineOptions, GraphImport, GraphImported, Key, OnError, StorePlace,
-    TableHolds,
+    CypherQuery, Datum, Engine, EngineOptions, GraphImport, OnError, StorePlace, TableHolds,
 };
 use isolith_types::{Code, Failure, counted};
 use serde::Serialize;
 
 use self::read::Table;
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::{Session, interrupted, setup};
 use crate::table::table;
 
 /// A Kuzu database to copy.
@@ -43,9 +42,8 @@ struct CopiedTable {
     table: String,
     kind: String,
     rows: u64,
+    /// How many of them were not there before.
     created: u64,
-    /// Whether an earlier run has copied the same rows.
-    repeated: bool,
 }
 
 pub(super) fn run(
@@ -60,9 +58,14 @@ pub(super) fn run(
             Failure::new(Code::NotFound, message).with_hint("pass the path of the database")
         );
     }
+    // A database that cannot be read leaves no store behind.
+    let folder = tempfile::tempdir().map_err(|error| {
+        Failure::new(Code::Failed, format!("cannot create a folder for the tables: {error}"))
+    })?;
+    let tables = read_tables(import, folder.path(), output)?;
     let options = EngineOptions { create: true, ..EngineOptions::default() };
     let mut session = Session::open(store, options)?;
-    let mut copied = session.run(async |engine| copy(engine, import, output).await)?;
+    let mut copied = session.run(async |engine| copy(engine, tables, output).await)?;
     copied.success = true;
     copied.seconds = started.elapsed().as_secs_f64();
     output.result(&copied, &describe(import, &copied))?;
@@ -70,14 +73,32 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn copy(engine: &Engine, import: &KuzuImport, output: &Output) -> Result<Copied, Failure> {
-    let folder = tempfile::tempdir().map_err(|error| {
-        Failure::new(Code::Failed, format!("cannot create a folder for the tables: {error}"))
-    })?;
-    let tables = read::read(import, folder.path(), |table| {
+/// Writes the tables into files in a folder.
+fn read_tables(
+    import: &KuzuImport,
+    folder: &Path,
+    output: &Output,
+) -> Result<Vec<(Table, TableHolds)>, Failure> {
+    let (runtime, mut signals) = setup()?;
+    let read = read::read(import, folder, |table| {
         output.progress(&format!("read {}: {}", table.table, counted(table.rows, "row")));
+    });
+    runtime.block_on(async {
+        tokio::select! {
+            tables = read => tables,
+            signal = signals.next() => {
+                let failure = interrupted(signal);
+                Err(Failure { hint: None, ..failure })
+            }
+        }
     })
-    .await?;
+}
+
+async fn copy(
+    engine: &Engine,
+    tables: Vec<(Table, TableHolds)>,
+    output: &Output,
+) -> Result<Copied, Failure> {
     let mut copied = Copied::default();
     // A type that connects several pairs of tables has as many files.
     let notes: BTreeSet<String> =
@@ -94,37 +115,56 @@ async fn copy(engine: &Engine, import: &KuzuImport, output: &Output) -> Result<C
                 format!("relationships from {} to {}", from.label, to.label)
             }
         };
-        let rows = import_table(engine, &table, holds).await?;
-        let created = rows.nodes_created + rows.relationships_created;
-        let expected = table.rows;
-        output.progress(&format!("imported {}: {}", table.table, counted(expected, "row")));
-        copied.tables.push(CopiedTable {
-            table: table.table,
-            kind,
-            rows: expected,
-            created,
-            repeated: rows.repeated,
-        });
+        let created = match is_copied(engine, &table, &holds).await? {
+            true => 0,
+            false => import_table(engine, &table, holds).await?,
+        };
+        output.progress(&format!("imported {}: {created} new", table.table));
+        copied.tables.push(CopiedTable { table: table.table, kind, rows: table.rows, created });
     }
     Ok(copied)
 }
 
-async fn import_table(
-    engine: &Engine,
-    table: &Table,
-    holds: TableHolds,
-) -> Result<GraphImported, Failure> {
+/// Whether the relationships of a table are there. Without keys they cannot be told apart, so a table
+/// is copied as a whole or not at all.
+async fn is_copied(engine: &Engine, table: &Table, holds: &TableHolds) -> Result<bool, Failure> {
+    let TableHolds::Edges { kind, from, to } = holds else { return Ok(false) };
+    let [from, kind, to] = [&from.label, kind, &to.label].map(|name| name.replace('`', "``"));
+    let pattern = format!("MATCH (:`{from}`)-[r:`{kind}`]->(:`{to}`)");
+    let query =
+        CypherQuery { text: format!("{pattern} RETURN count(r)"), ..CypherQuery::default() };
+    let answer = engine.cypher(query, None).await?;
+    let row = answer.rows().next().transpose()?.unwrap_or_default();
+    let Some(Datum::Integer(there)) = row.first() else { return Ok(false) };
+    match there.unsigned_abs() {
+        0 => Ok(false),
+        there if there == table.rows => Ok(true),
+        there => {
+            let message = format!(
+                "{} has {} from :{from} to :{to}, but the graph has {there} already",
+                table.table,
+                counted(table.rows, "relationship")
+            );
+            Err(Failure::new(Code::AlreadyExists, message).with_hint(format!(
+                "delete them, if they were copied before: isolith graph query '{pattern} DELETE r'; \
+                 or copy into a new store"
+            )))
+        }
+    }
+}
+
+/// Imports a table and returns how many nodes or relationships are new.
+async fn import_table(engine: &Engine, table: &Table, holds: TableHolds) -> Result<u64, Failure> {
     let import = GraphImport {
         file: table.file.clone(),
         holds,
         delimiter: b',',
         on_error: OnError::Stop,
-        // The same rows again: an interrupted copy continues, and no relationship is doubled.
-        key: Some(Key::of_text(&format!("from-kuzu {} {}", table.table, table.sha256))),
+        key: None,
     };
     let imported = engine.import_graph(&import, |_, _| {}).await;
     match imported.error {
-        None => Ok(imported),
+        None => Ok(imported.nodes_created + imported.relationships_created),
         Some(failure) => {
             let message = format!("table {}: {}", table.table, failure.message);
             Err(Failure { message, ..failure })
@@ -134,10 +174,10 @@ async fn import_table(
 
 fn describe(import: &KuzuImport, copied: &Copied) -> String {
     let rows = copied.tables.iter().map(|it| {
-        let new = match it.repeated {
-            true => "copied before".to_owned(),
-            false if it.created < it.rows => format!("{} new", it.created),
-            false => String::new(),
+        let new = match it.created {
+            0 if it.rows > 0 => "copied before".to_owned(),
+            created if created < it.rows => format!("{created} new"),
+            _ => String::new(),
         };
         vec![it.table.clone(), it.kind.clone(), it.rows.to_string(), new]
     });

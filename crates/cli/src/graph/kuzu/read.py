@@ -10,7 +10,6 @@ import sys
 sys.path[:] = [folder for folder in sys.path if folder]
 
 import csv
-import hashlib
 import json
 import os
 
@@ -46,9 +45,9 @@ def scalar(kind):
 
 def converted(kind):
     """How values that Isolith does not have are kept; None for others."""
-    if kind in {"DATE", "INTERVAL"} or kind.startswith("TIMESTAMP"):
-        return "text as in ISO 8601"
-    return {"UUID": "text", "BLOB": "hexadecimal text"}.get(kind)
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return "text, as in ISO 8601"
+    return {"UUID": "text", "BLOB": "hexadecimal text", "INTERVAL": "text, as Kuzu shows it"}.get(kind)
 
 
 def element(kind):
@@ -74,6 +73,8 @@ class Column:
             self.type, self.cell = "STRING", "json"
         self.is_nested = not (single or items)
         kept = "text in JSON" if self.is_nested else converted(kind.split("[")[0])
+        if kind.startswith("DECIMAL"):
+            kept = "a float"
         self.note = "%s.%s: %s is kept as %s" % (table, name, kind, kept) if kept else None
 
     def rule_name(self):
@@ -83,6 +84,11 @@ class Column:
         is_known = base in (INTEGERS | FLOATS | {"BOOL", "STRING", "UUID", "DATE"}) - {"SERIAL"}
         is_known = is_known or base.startswith(("DECIMAL", "TIMESTAMP"))
         return self.name if is_usual or not is_known or self.is_nested else "%s %s" % (self.name, self.kind)
+
+    def read_from(self, variable):
+        """The expression that reads it. Python's value of an interval has no months."""
+        value = "%s.%s" % (variable, name(self.name))
+        return "cast(%s AS STRING)" % value if self.kind == "INTERVAL" else value
 
     def header(self):
         return "%s:%s" % (self.name, self.cell)
@@ -129,17 +135,13 @@ def name(text):
 
 
 class Writer:
-    """Counts and hashes the rows that it writes."""
+    """Counts the rows that it writes."""
 
     def __init__(self, path, header):
-        self.path, self.rows, self.hash = path, 0, hashlib.sha256()
+        self.path, self.rows = path, 0
         self.file = open(path, "w", encoding="utf-8", newline="")
-        self.csv = csv.writer(self, lineterminator="\n")
+        self.csv = csv.writer(self.file, lineterminator="\n")
         self.csv.writerow(header)
-
-    def write(self, text):
-        self.hash.update(text.encode("utf-8"))
-        return self.file.write(text)
 
     def row(self, cells):
         self.csv.writerow(cells)
@@ -147,7 +149,7 @@ class Writer:
 
     def finish(self):
         self.file.close()
-        return {"file": self.path, "rows": self.rows, "sha256": self.hash.hexdigest()}
+        return {"file": self.path, "rows": self.rows}
 
 
 class Reader:
@@ -173,7 +175,7 @@ class Reader:
         if key.cell not in {"string", "int"}:
             raise Refused("%s.%s: a %s cannot be a key" % (table, key.name, key.kind))
         self.keys[table] = key
-        properties = ", ".join("n." + name(column.name) for column in columns)
+        properties = ", ".join(column.read_from("n") for column in columns)
         writer = self.writer([column.header() for column in columns])
         for row in self.query("MATCH (n:%s) RETURN %s" % (name(table), properties)):
             writer.row(column.text(value) for column, value in zip(columns, row))
@@ -187,7 +189,7 @@ class Reader:
         ends = [Column(label, "<%s>" % which, self.keys[label].kind, True) for which, label in
                 (("from", start), ("to", end))]
         keys = ["%s.%s" % (which, name(self.keys[label].name)) for which, label in (("a", start), ("b", end))]
-        properties = ", ".join(keys + ["r." + name(column.name) for column in columns])
+        properties = ", ".join(keys + [column.read_from("r") for column in columns])
         every = ends + columns
         writer = self.writer([column.header() for column in every])
         pattern = "MATCH (a:%s)-[r:%s]->(b:%s)" % (name(start), name(table), name(end))

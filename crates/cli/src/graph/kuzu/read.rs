@@ -50,7 +50,6 @@ pub(super) struct Table {
     pub(super) notes: Vec<String>,
     pub(super) file: PathBuf,
     pub(super) rows: u64,
-    pub(super) sha256: String,
 }
 
 /// Writes all tables into files in this folder, calling `watch` after each.
