@@ -82,6 +82,7 @@ REQUESTS = (
     ("DELETE", "/v1/jobs/{job}", None),
     ("GET", "/v1/status", None),
     ("GET", "/v1/crashes?limit=5", None),
+    ("GET", "/v1/quarantine", None),
     ("POST", "/v1/stores/reconnect", None),
 )
 

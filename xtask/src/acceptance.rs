@@ -1,6 +1,7 @@
 //! The long checks: what takes too much time, or too large packages, for every change.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 
@@ -9,11 +10,12 @@ use crate::{cargo, clients, python, target_folder};
 /// A check by name, and what it does.
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     ("chroma", || client("chroma_suite.py")),
     ("frameworks", || client("frameworks.py")),
     ("servers", || client("servers.py")),
     ("python", python::crowd),
+    ("pages", pages),
     ("damage", || crate::damage(&["--count", "500"])),
     ("torture", || crate::torture(&["--processes", "16", "--seconds", "60"])),
 ];
@@ -35,6 +37,18 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Tries the pages of the release build in Chromium.
+fn pages() -> Result<()> {
+    cargo(&["build", "--release", "--package", "isolith", "--locked"], &[])?;
+    let target = target_folder()?;
+    let scripts = Path::new("tests/pages");
+    let folder = target.join("acceptance/pages");
+    let modules = clients::install_modules(&folder, &scripts.join("package.json"))?;
+    let mut node = Command::new("node");
+    node.arg(scripts.join("pages.mjs")).arg(target.join("release/isolith")).arg(modules);
+    clients::run_command(&mut node)
 }
 
 /// Runs a script of tests/clients against the release build of the program.

@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<()> {
     let program = target.join("debug/isolith");
     let folder = target.join("clients");
     let python = install_python(&folder, Path::new("requirements.txt"))?;
-    let modules = install_modules(&folder)?;
+    let modules = install_modules(&folder, &Path::new(SCRIPTS).join("package.json"))?;
     for name in ["every_tool.py", "crowd.py", "described.py", "chroma_client.py"] {
         run_script(&python, name, &program)?;
     }
@@ -61,19 +61,18 @@ pub(crate) fn create_environment(python: &Path, folder: &Path, lists: &[&Path]) 
     Ok(ours)
 }
 
-/// Installs the npm packages, including a recent Node.js; returns their folder.
-fn install_modules(folder: &Path) -> Result<PathBuf> {
+/// Installs the npm packages of one of the lists; returns their folder.
+pub(crate) fn install_modules(folder: &Path, wanted: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
-    let (wanted, installed) =
-        (Path::new(SCRIPTS).join("package.json"), folder.join("package.json"));
+    let installed = folder.join("package.json");
     let modules = folder.join("node_modules");
-    let is_current = fs::read(&wanted)? == fs::read(&installed).unwrap_or_default();
+    let is_current = fs::read(wanted)? == fs::read(&installed).unwrap_or_default();
     if !is_current || !modules.is_dir() {
         // The list is copied last, so that an interrupted installation is repeated.
         let _ = fs::remove_file(&installed);
         let scratch = folder.join("npm");
         fs::create_dir_all(&scratch)?;
-        fs::copy(&wanted, scratch.join("package.json"))?;
+        fs::copy(wanted, scratch.join("package.json"))?;
         run_command(
             Command::new("npm")
                 .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"])
@@ -81,7 +80,7 @@ fn install_modules(folder: &Path) -> Result<PathBuf> {
         )?;
         let _ = fs::remove_dir_all(&modules);
         fs::rename(scratch.join("node_modules"), &modules)?;
-        fs::copy(&wanted, &installed)?;
+        fs::copy(wanted, &installed)?;
     }
     Ok(modules)
 }

@@ -51,8 +51,8 @@ enum Task {
     Python,
     /// Run what takes too long for every change: Chroma's own tests and the frameworks that use
     /// Chroma, against the release build; two servers on one store with workers that are killed, and a
-    /// server with 1,200 connections; 16 Python processes on one store for two minutes; 500 damaged
-    /// stores; a minute of random kills.
+    /// server with 1,200 connections; 16 Python processes on one store for two minutes; the pages in
+    /// Chromium, which must be installed, as must npm; 500 damaged stores; a minute of random kills.
     Acceptance {
         /// Only these: chroma, frameworks, servers, python, damage, torture
         checks: Vec<String>,

@@ -1,6 +1,7 @@
 //! The `isolith` command: flags, terminal, progress, exit codes.
 
 mod adopt;
+mod browser;
 mod code;
 mod collection;
 mod config;

@@ -1,4 +1,4 @@
-//! `isolith mcp` and `isolith serve`.
+//! `isolith mcp`, `isolith serve` and `isolith ui`.
 
 use std::future::pending;
 use std::io::{self, IsTerminal};
@@ -12,7 +12,8 @@ use isolith_types::{Code, Failure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::flags::{HttpPlan, TokenSource};
+use crate::browser;
+use crate::flags::{HttpPlan, Pages, TokenSource};
 use crate::output::Output;
 use crate::session::{DRAIN, setup};
 
@@ -21,6 +22,10 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 /// How long running calls may take when the process that the server was started for has ended.
 const ORPHANED: Duration = Duration::from_millis(300);
+
+/// What people read below the link to the pages.
+const PAGES_GREETING: &str = "open this link in a browser; it works once, within five minutes\n\
+                              Ctrl-C stops the server";
 
 /// Open files that are not authenticated connections: other connections, workers, watched
 /// folders, logs.
@@ -52,11 +57,25 @@ pub(crate) fn http(
         let listening = server.listen(&plan.options)?;
         let url = listening.url()?;
         server.watch_for_alerts(plan.alerts.clone());
-        // The result says only that the server runs; people read it next to the log.
-        output.result(&announcement(&url, &plan), "")?;
-        if !output.is_quiet() {
-            let shown = io::stderr().is_terminal();
-            output.progress(&greeting(&url, &plan, shown));
+        let shown = io::stderr().is_terminal();
+        match plan.pages {
+            Pages::Served => {
+                // The result says only that the server runs; people read it next to the log.
+                output.result(&announcement(&url, &plan), "")?;
+                if !output.is_quiet() {
+                    output.progress(&greeting(&url, &plan, shown));
+                }
+            }
+            Pages::Printed | Pages::Opened => {
+                let link = listening.sign_in_url()?;
+                output.result(&json!({ "url": link }), &format!("{link}\n"))?;
+                if !output.is_quiet() {
+                    output.progress(PAGES_GREETING);
+                }
+                if plan.pages == Pages::Opened {
+                    browser::open(&link, output);
+                }
+            }
         }
         listening.serve().await;
         server.close().await;
@@ -131,7 +150,11 @@ fn greeting(url: &str, plan: &HttpPlan, at_terminal: bool) -> String {
         Listen::Tcp(_) if plan.chroma => in_python(url, &plan.token, at_terminal),
         _ => String::new(),
     };
-    format!("serving {place}\n{token}{python}")
+    let pages = match &plan.options.listen {
+        Listen::Tcp(_) => format!("\nin a browser: {}", url.trim_end_matches("mcp")),
+        Listen::Unix(_) => String::new(),
+    };
+    format!("serving {place}\n{token}{pages}{python}")
 }
 
 /// How Chroma's Python client connects.
@@ -231,6 +254,7 @@ mod tests {
             },
             chroma: false,
             owner: None,
+            pages: Pages::Served,
         };
         let url = "http://127.0.0.1:7411/mcp";
         let made = plan(

@@ -289,6 +289,7 @@ mod tests {
                     recent: Some(RecentJobs { jobs: 12, failed: 1 }),
                     deaths: [].into(),
                     breakers: Vec::new(),
+                    pools: Vec::new(),
                 },
                 FrontStatus {
                     pid: 42,
@@ -297,6 +298,7 @@ mod tests {
                     recent: None,
                     deaths: [].into(),
                     breakers: Vec::new(),
+                    pools: Vec::new(),
                 },
             ],
             workers: Vec::new(),

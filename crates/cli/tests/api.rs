@@ -506,6 +506,14 @@ fn deaths_of_workers_can_be_looked_up() {
     assert_eq!(crash["job"]["kind"], "memory", "{found}");
     assert_eq!((&crash["signal"], &crash["action"]), (&json!(11), &json!("quarantined")));
     assert!(env.store().join("crashes").join(crash["report"].as_str().unwrap()).exists());
+    let quarantine = server.get("/v1/quarantine");
+    let job = &quarantine["jobs"][0];
+    assert_eq!(quarantine["jobs"].as_array().unwrap().len(), 1, "{quarantine}");
+    assert_eq!((&job["kind"], &job["class"]), (&json!("memory"), &json!("crash")), "{quarantine}");
+    assert_eq!(job["id"], crash["job"]["input_hash"], "{quarantine}");
+    let pools = server.get("/v1/status")["stores"][0]["processes"][0]["pools"].clone();
+    let reader = pools.as_array().unwrap().iter().find(|it| it["role"] == "store-reader").unwrap();
+    assert_eq!((&reader["last_death"]["class"], &reader["restarts"]), (&json!("crash"), &json!(2)));
 }
 
 #[test]

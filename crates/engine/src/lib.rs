@@ -79,8 +79,8 @@ pub use search::{Hits, Like, is_built_in, named_model};
 pub use secret::Secret;
 pub use status::{
     ActivityCounts, BreakerStatus, CollectionStatus, DamageSeen, DiskSpace, FrontSnapshot,
-    FrontStatus, GraphStatus, IndexCounts, MIN_DISK_FREE, MemoryStatus, Problem, RecentJobs,
-    SearchCounts, StatusReport, StatusSocket, StoreFigures, WatchedPool, WorkerStatus,
+    FrontStatus, GraphStatus, IndexCounts, MIN_DISK_FREE, MemoryStatus, PoolStatus, Problem,
+    RecentJobs, SearchCounts, StatusReport, StatusSocket, StoreFigures, WatchedPool, WorkerStatus,
     is_job_failure,
 };
 pub use transfer::{Exported, exported_collection};

@@ -54,7 +54,7 @@ pub struct JobSnapshot {
 }
 
 /// The death of a worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeathSnapshot {
     /// The class of the death.
     pub class: DeathClass,

@@ -1,4 +1,5 @@
-//! The MCP server, on standard input and output or over HTTP, and the API for programs.
+//! The MCP server, on standard input and output or over HTTP, the API for programs, and the pages
+//! for people.
 //!
 //! Tools and endpoints check arguments, call the engine and format its answer. Code that can crash
 //! runs in the engine's workers, not here.
@@ -27,6 +28,7 @@ mod stores;
 mod text;
 mod tool;
 mod tools;
+mod ui;
 mod untrusted;
 mod vector;
 mod watchers;

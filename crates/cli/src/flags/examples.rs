@@ -340,6 +340,12 @@ Examples:
   isolith serve --listen 0.0.0.0:7411 --host box.lan --token-file ~/isolith-token
   curl http://127.0.0.1:7411/health";
 
+pub(super) const UI: &str = "\
+Examples:
+  isolith ui
+  isolith ui --no-browser
+  isolith ui --store ~/projects/tokio/.isolith --listen 127.0.0.1:7500";
+
 pub(super) const CONFIG: &str = "\
 Files, both optional:
   $XDG_CONFIG_HOME/isolith/config.toml   Your settings

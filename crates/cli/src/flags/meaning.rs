@@ -121,6 +121,10 @@ fn meaning(
             let (plan, http) = typed.plan(context)?;
             Command::Serve(plan, Box::new(http))
         }
+        TypedCommand::Ui(typed) => {
+            let (plan, http) = typed.plan(context)?;
+            Command::Serve(plan, Box::new(http))
+        }
         TypedCommand::Config(TypedConfig::Show) => {
             Command::Config(ConfigCommand::Show(context.here()?.clone()))
         }

@@ -40,7 +40,7 @@ use crate::transfer::{ExportPlan, ImportPlan};
 pub(crate) use manual::{ManPage, completions, man_pages};
 use meaning::Decided;
 use serve::ServePlan;
-pub(crate) use serve::{HttpPlan, TokenSource};
+pub(crate) use serve::{HttpPlan, Pages, TokenSource};
 use typed::Typed;
 
 /// A resolved command, and how it prints.

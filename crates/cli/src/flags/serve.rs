@@ -26,6 +26,9 @@ const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHO
 /// Where it listens by default for clients of Chroma, which is where they look for a server.
 const CHROMA_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
+/// Where `isolith ui` listens by default.
+const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// How long one call may take by default, in seconds.
 const DEFAULT_TIMEOUT: u64 = 30;
 
@@ -49,6 +52,18 @@ pub(crate) struct HttpPlan {
     pub(crate) chroma: bool,
     /// The process whose end stops the server.
     pub(crate) owner: Option<u32>,
+    pub(crate) pages: Pages,
+}
+
+/// What is done about the pages when the server has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Nothing: people who open them enter the token.
+    Served,
+    /// A link that signs in is printed.
+    Printed,
+    /// It is printed and opened in the browser.
+    Opened,
 }
 
 /// Where the token comes from.
@@ -126,8 +141,52 @@ pub(super) struct TypedServe {
     common: TypedMcp,
 }
 
-/// Alerts for whoever looks after the server.
 #[derive(Args)]
+pub(super) struct TypedUi {
+    /// Loopback address to listen on: ADDRESS:PORT [default: 127.0.0.1 and a free port]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Only print the URL
+    #[arg(long)]
+    no_browser: bool,
+    #[command(flatten)]
+    common: TypedMcp,
+}
+
+impl TypedUi {
+    pub(super) fn plan(self, context: &Context<'_>) -> Result<(ServePlan, HttpPlan), Failure> {
+        let address = self.listen.unwrap_or(FREE_PORT);
+        if !address.ip().is_loopback() {
+            let message = format!("{address} is not a loopback address");
+            return Err(Failure::new(Code::Usage, message)
+                .with_hint("`isolith serve` has the pages as well, and listens on any address"));
+        }
+        let listen = Listen::Tcp(address);
+        let (source, token) = required_token(None, context)?;
+        let users = context.users()?;
+        let options = HttpOptions {
+            listen,
+            token: Some(Token::new(&token)?),
+            hosts: users.list(Key::ServerHosts),
+            stateless: false,
+            conformance: false,
+            allow_reset: false,
+            connections: CONNECTIONS,
+        };
+        let http = HttpPlan {
+            options,
+            token: source,
+            alerts: TypedAlerts::default().plan(&users)?,
+            chroma: false,
+            owner: None,
+            pages: if self.no_browser { Pages::Printed } else { Pages::Opened },
+        };
+        Ok((self.common.plan(context)?, http))
+    }
+}
+
+/// Alerts for whoever looks after the server.
+#[derive(Args, Default)]
 struct TypedAlerts {
     /// Program to start when something is wrong, with its arguments [default:
     /// server.alert_command]
@@ -246,7 +305,8 @@ impl TypedServe {
         };
         let alerts = self.alerts.plan(&users)?;
         let (chroma, owner) = (self.chroma, self.exit_with);
-        let http = HttpPlan { options, token: source, alerts, chroma, owner };
+        let pages = Pages::Served;
+        let http = HttpPlan { options, token: source, alerts, chroma, owner, pages };
         Ok((self.common.plan(context)?, http))
     }
 
@@ -259,29 +319,54 @@ impl TypedServe {
         if self.no_token {
             return Ok((TokenSource::None, None));
         }
-        if let Some(file) = &self.token_file {
-            return Ok((TokenSource::File(file.clone()), Some(read_token(file)?)));
-        }
-        if let Some(token) = variable("ISOLITH_TOKEN") {
-            let token = token
-                .into_string()
-                .map_err(|_| Failure::new(Code::Usage, "ISOLITH_TOKEN is not valid UTF-8"))?;
-            return Ok((TokenSource::Environment, Some(token)));
-        }
-        if let Some(file) = context.users()?.text(Key::ServerTokenFile) {
-            let file = PathBuf::from(file);
-            let token = read_token(&file)?;
-            return Ok((TokenSource::File(file), Some(token)));
+        if let Some((source, token)) = given_token(self.token_file.as_deref(), context)? {
+            return Ok((source, Some(token)));
         }
         if matches!(listen, Listen::Unix(_)) {
             return Ok((TokenSource::None, None));
         }
-        let folder = context.surroundings(false)?.state_folder().map_err(without_secret)?;
-        let file = folder.join("token");
-        let token = Secret::load_or_create(&file).map_err(without_secret)?;
-        let token = token.to_hex();
-        Ok((TokenSource::Generated(file, token.clone()), Some(token)))
+        let (source, token) = generated_token(context)?;
+        Ok((source, Some(token)))
     }
+}
+
+fn required_token(
+    file: Option<&Path>,
+    context: &Context<'_>,
+) -> Result<(TokenSource, String), Failure> {
+    match given_token(file, context)? {
+        Some(given) => Ok(given),
+        None => generated_token(context),
+    }
+}
+
+/// The token from a file, the environment or the settings.
+fn given_token(
+    file: Option<&Path>,
+    context: &Context<'_>,
+) -> Result<Option<(TokenSource, String)>, Failure> {
+    if let Some(file) = file {
+        return Ok(Some((TokenSource::File(file.to_owned()), read_token(file)?)));
+    }
+    if let Some(token) = variable("ISOLITH_TOKEN") {
+        let token = token
+            .into_string()
+            .map_err(|_| Failure::new(Code::Usage, "ISOLITH_TOKEN is not valid UTF-8"))?;
+        return Ok(Some((TokenSource::Environment, token)));
+    }
+    if let Some(file) = context.users()?.text(Key::ServerTokenFile) {
+        let file = PathBuf::from(file);
+        let token = read_token(&file)?;
+        return Ok(Some((TokenSource::File(file), token)));
+    }
+    Ok(None)
+}
+
+fn generated_token(context: &Context<'_>) -> Result<(TokenSource, String), Failure> {
+    let folder = context.surroundings(false)?.state_folder().map_err(without_secret)?;
+    let file = folder.join("token");
+    let token = Secret::load_or_create(&file).map_err(without_secret)?.to_hex();
+    Ok((TokenSource::Generated(file, token.clone()), token))
 }
 
 /// Replaces hints about ISOLITH_SECRET_FILE, which has no effect on the token's file.

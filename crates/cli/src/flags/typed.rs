@@ -12,7 +12,7 @@ use super::examples;
 use super::facts::TypedFact;
 use super::graph::TypedGraph;
 use super::memory::TypedMemory;
-use super::serve::{TypedMcp, TypedServe};
+use super::serve::{TypedMcp, TypedServe, TypedUi};
 use super::setup::TypedSetup;
 
 #[derive(Parser)]
@@ -175,13 +175,20 @@ pub(super) enum TypedCommand {
     /// again changes nothing, --undo removes the entry.
     #[command(after_long_help = examples::SETUP)]
     Setup(TypedSetup),
-    /// Run a server over HTTP: MCP at /mcp, the API at /v1
+    /// Run a server over HTTP: MCP at /mcp, the API at /v1, pages for a browser at /
     ///
     /// Clients must send a token, which is generated at the first start and shown on the
     /// terminal. Only this machine can connect unless --listen says otherwise. /health needs
     /// no token.
     #[command(after_long_help = examples::SERVE)]
     Serve(TypedServe),
+    /// Show status, workers, search, memory and the graph in a browser
+    ///
+    /// Starts a server for this machine only and opens its pages. The printed link signs a
+    /// browser in, once and within five minutes. `isolith serve` has the same pages, and asks for
+    /// the token.
+    #[command(after_long_help = examples::UI)]
+    Ui(TypedUi),
     /// Show the settings and where they come from
     #[command(subcommand, after_long_help = examples::CONFIG)]
     Config(TypedConfig),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolate::{BreakerState, PoolSnapshot, WorkerSnapshot};
+use isolate::{BreakerState, DeathSnapshot, PoolSnapshot, WorkerSnapshot};
 use serde::{Deserialize, Serialize};
 
 use super::recent::RecentJobs;
@@ -36,6 +36,21 @@ pub struct WorkerStatus {
     pub worker: WorkerSnapshot,
 }
 
+/// A pool of workers of some front.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PoolStatus {
+    /// Its role.
+    pub role: String,
+    /// The state of its breaker.
+    pub breaker: BreakerState,
+    /// Number of jobs waiting for a worker.
+    pub waiting: usize,
+    /// Number of workers that died.
+    pub restarts: u64,
+    /// The most recent death of a worker.
+    pub last_death: Option<DeathSnapshot>,
+}
+
 /// The breaker of a pool that refuses jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BreakerStatus {
@@ -56,6 +71,17 @@ impl FrontSnapshot {
         breakers.sort_by_key(|it| (it.role.clone(), it.state != BreakerState::Open));
         breakers.dedup_by(|later, first| later.role == first.role);
         breakers
+    }
+
+    pub(super) fn pools(&self) -> Vec<PoolStatus> {
+        let pool = |it: &PoolSnapshot| PoolStatus {
+            role: it.role.clone(),
+            breaker: it.breaker,
+            waiting: it.waiting,
+            restarts: it.restarts,
+            last_death: it.last_death.clone(),
+        };
+        self.pools.iter().map(pool).collect()
     }
 
     pub(super) fn into_workers(self) -> Vec<WorkerStatus> {

@@ -10,7 +10,7 @@ mod socket;
 
 pub use activity::{ActivityCounts, DamageSeen, IndexCounts, SearchCounts};
 pub use figures::{DiskSpace, MIN_DISK_FREE, StoreFigures};
-pub use front::{BreakerStatus, FrontSnapshot, WorkerStatus};
+pub use front::{BreakerStatus, FrontSnapshot, PoolStatus, WorkerStatus};
 pub use recent::{RecentJobs, is_job_failure};
 pub use report::{CollectionStatus, FrontStatus, GraphStatus, MemoryStatus, Problem, StatusReport};
 pub use serve::{StatusSocket, WatchedPool};

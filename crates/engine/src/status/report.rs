@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::figures::{DiskSpace, MIN_DISK_FREE};
-use super::front::{BreakerStatus, FrontSnapshot, WorkerStatus};
+use super::front::{BreakerStatus, FrontSnapshot, PoolStatus, WorkerStatus};
 use super::recent::RecentJobs;
 use super::socket::{FrontReply, RunFolder, owner};
 use crate::index::Root;
@@ -129,6 +129,8 @@ pub struct FrontStatus {
     pub deaths: BTreeMap<String, u64>,
     /// The breakers that are not closed.
     pub breakers: Vec<BreakerStatus>,
+    /// Its worker pools.
+    pub pools: Vec<PoolStatus>,
 }
 
 impl Engine {
@@ -237,6 +239,7 @@ impl StatusReport {
                 recent: None,
                 deaths: BTreeMap::new(),
                 breakers: Vec::new(),
+                pools: Vec::new(),
             });
             return;
         };
@@ -264,6 +267,7 @@ impl StatusReport {
             recent: Some(front.recent),
             deaths: front.deaths.clone(),
             breakers,
+            pools: front.pools(),
         });
         self.workers.extend(front.into_workers());
     }

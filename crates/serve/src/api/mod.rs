@@ -15,6 +15,7 @@ mod graph;
 mod jobs;
 mod memory;
 mod openapi;
+mod quarantine;
 mod records;
 mod request;
 mod schema;
@@ -51,6 +52,7 @@ fn endpoints() -> Vec<Endpoint> {
         values::endpoints(),
         status::endpoints(),
         crashes::endpoints(),
+        quarantine::endpoints(),
     ];
     groups.into_iter().flatten().collect()
 }

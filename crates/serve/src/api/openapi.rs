@@ -18,7 +18,7 @@ object as the body. Errors are {\"error\": {\"code\", \"message\", \"hint\"}}.";
 const KEY: &str = "Makes a write take effect once: a repeated request with the same key gets the \
 first answer. Use a new UUID for each write. Keys are kept for a day.";
 
-const GROUPS: [(&str, &str); 10] = [
+const GROUPS: [(&str, &str); 11] = [
     ("code", "Indexing and searching code"),
     ("graph", "The code graph and your own nodes: Cypher, callers, impact"),
     ("memory", "Texts (drawers) in wings and rooms, and agents' diaries"),
@@ -27,6 +27,7 @@ const GROUPS: [(&str, &str); 10] = [
     ("jobs", "Long operations"),
     ("status", "State of the stores"),
     ("crashes", "Deaths of workers"),
+    ("quarantine", "Jobs that killed their workers"),
     ("doctor", "Checks and repairs of the stores"),
     ("stores", "The open stores"),
 ];

@@ -1,10 +1,12 @@
 //! Endpoints for the state of the stores, and for their repair.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use isolate::DeathSnapshot;
 use isolith_engine::{
-    CheckReport, Doctor, DoctorOptions, DoctorReport, FrontStatus, Root, StatusReport, StorePlace,
-    WorkerStatus,
+    CheckReport, Doctor, DoctorOptions, DoctorReport, FrontStatus, PoolStatus, Problem, Root,
+    StatusReport, StorePlace, WorkerStatus,
 };
 use isolith_types::{Code, Failure, Moment};
 use schemars::JsonSchema;
@@ -109,6 +111,8 @@ struct StoreStatus {
     wal_bytes: u64,
     disk_bytes: u64,
     warnings: Vec<String>,
+    /// What needs attention, as `isolith status --check` reports it.
+    problems: Vec<ProblemNow>,
     /// Why the store cannot be read.
     error: Option<JobError>,
 }
@@ -140,6 +144,44 @@ struct Process {
     pid: u32,
     answers: bool,
     age_ms: Option<u64>,
+    /// Number of its last jobs, at most 100, and of those that failed.
+    recent_jobs: Option<u64>,
+    recent_failed: Option<u64>,
+    /// Number of worker deaths since it started, by class.
+    deaths: BTreeMap<String, u64>,
+    pools: Vec<WorkerPool>,
+}
+
+/// The workers of one role in a process.
+#[derive(Serialize, JsonSchema)]
+struct WorkerPool {
+    role: String,
+    /// `closed`, `half_open`, or `open`: jobs are refused because workers keep dying.
+    breaker: String,
+    /// Number of jobs waiting for a worker.
+    waiting: u64,
+    /// Number of workers that died and were replaced.
+    restarts: u64,
+    last_death: Option<LastDeath>,
+}
+
+/// The most recent death of a worker.
+#[derive(Serialize, JsonSchema)]
+struct LastDeath {
+    class: String,
+    /// The name of the signal, or the exit code.
+    end: String,
+    worker_pid: Option<u32>,
+    died_at: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "StoreProblem")]
+struct ProblemNow {
+    code: String,
+    message: String,
+    /// The command that fixes it or says more, if there is one.
+    command: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -148,7 +190,11 @@ struct Worker {
     role: String,
     pid: Option<u32>,
     state: String,
+    /// How long it has existed.
+    age_ms: u64,
     job: Option<String>,
+    /// How long the job has been running.
+    job_ms: Option<u64>,
     jobs_done: u64,
     rss_bytes: Option<u64>,
 }
@@ -165,8 +211,11 @@ impl StoreStatus {
             chunks: it.chunks,
             indexed_at: it.indexed_at.map(|at| Moment::instant(at).to_string()),
         };
-        let process =
-            |it: FrontStatus| Process { pid: it.pid, answers: it.answers, age_ms: it.age_ms };
+        let problem = |it: Problem| ProblemNow {
+            command: command_for(it.code, &report.store),
+            code: name_of(&it.code),
+            message: it.message,
+        };
         let crashes = report.crashes.into_iter();
         Self {
             whose: owner.name().to_owned(),
@@ -178,14 +227,62 @@ impl StoreStatus {
             drawers: report.memory.drawers,
             nodes: report.graph.nodes,
             relationships: report.graph.relationships,
-            processes: report.fronts.into_iter().map(process).collect(),
+            processes: report.fronts.into_iter().map(Process::from).collect(),
             workers: report.workers.into_iter().map(Worker::from).collect(),
             crashes: crashes.map(|(class, count)| (name_of(&class), count)).collect(),
             quarantine: report.quarantine,
             wal_bytes: report.wal_bytes,
             disk_bytes: report.disk_bytes,
             warnings: report.warnings,
+            problems: report.problems.into_iter().map(problem).collect(),
             error: report.error.map(|failure| JobError::of(&shown(failure))),
+        }
+    }
+}
+
+/// The command that fixes a problem, or shows more of it.
+fn command_for(code: Code, store: &Path) -> Option<String> {
+    let command = match code {
+        Code::Corrupt => "isolith doctor --repair",
+        Code::Quarantined => "isolith doctor --quarantine list",
+        Code::NotFound => "isolith doctor",
+        Code::WorkerDied | Code::BreakerOpen | Code::StartFailure => "isolith status",
+        Code::StoreForeign => "isolith adopt",
+        _ => return None,
+    };
+    let store = store.display().to_string().replace('\'', r"'\''");
+    Some(format!("{command} --store '{store}'"))
+}
+
+impl From<FrontStatus> for Process {
+    fn from(front: FrontStatus) -> Self {
+        let FrontStatus { pid, answers, age_ms, recent, deaths, pools, breakers: _ } = front;
+        Self {
+            pid,
+            answers,
+            age_ms,
+            recent_jobs: recent.map(|recent| recent.jobs),
+            recent_failed: recent.map(|recent| recent.failed),
+            deaths,
+            pools: pools.into_iter().map(WorkerPool::from).collect(),
+        }
+    }
+}
+
+impl From<PoolStatus> for WorkerPool {
+    fn from(PoolStatus { role, breaker, waiting, restarts, last_death }: PoolStatus) -> Self {
+        let death = |it: DeathSnapshot| LastDeath {
+            class: name_of(&it.class),
+            end: it.end,
+            worker_pid: it.pid,
+            died_at: Moment::instant(i64::try_from(it.unix_ms).unwrap_or(i64::MAX)).to_string(),
+        };
+        Self {
+            role,
+            breaker: name_of(&breaker),
+            waiting: waiting as u64,
+            restarts,
+            last_death: last_death.map(death),
         }
     }
 }
@@ -211,6 +308,8 @@ impl From<WorkerStatus> for Worker {
             role,
             pid: worker.pid,
             state: name_of(&worker.state),
+            age_ms: worker.age_ms,
+            job_ms: worker.job.as_ref().map(|job| job.age_ms),
             job: worker.job.map(|job| job.kind),
             jobs_done: worker.jobs_done,
             rss_bytes: worker.rss_bytes,

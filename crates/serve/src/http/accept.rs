@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -16,6 +18,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::connections::{Connection, Connections, Peer};
+use super::ends::Ends;
 use super::gate::Gated;
 use super::refusal::Refusal;
 use super::unix::UnixSocket;
@@ -50,7 +53,7 @@ pub(crate) async fn serve(
             () = stopping.cancelled() => break,
             next = next => next,
         };
-        let Accepted { stream, connection, refusal } = match next {
+        let Accepted { stream, connection, ends, refusal } = match next {
             Ok(next) => next,
             Err(error) => {
                 tracing::debug!(%error, "cannot accept a connection");
@@ -63,7 +66,7 @@ pub(crate) async fn serve(
         let (router, stopping, until_closed) = (router.clone(), stopping.clone(), open.subscribe());
         tokio::spawn(async move {
             match refusal {
-                None => serve_one(stream, connection, router, stopping).await,
+                None => serve_one(stream, connection, ends, router, stopping).await,
                 Some(refusal) => refuse(stream, &refusal, &connection).await,
             }
             drop(until_closed);
@@ -85,6 +88,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 struct Accepted {
     stream: Stream,
     connection: Arc<Connection>,
+    /// Of a TCP connection.
+    ends: Option<Ends>,
     refusal: Option<Refusal>,
 }
 
@@ -95,13 +100,14 @@ async fn accept(listener: &Listener, connections: &Connections) -> io::Result<Ac
             // Events are small; do not delay them.
             let _ = stream.set_nodelay(true);
             let connection = connections.add(Peer::of(address.ip()));
-            Ok(Accepted { stream: Box::new(stream), connection, refusal: None })
+            let ends = stream.local_addr().ok().map(|own| Ends { own, peer: address });
+            Ok(Accepted { stream: Box::new(stream), connection, ends, refusal: None })
         }
         Listener::Unix(socket) => {
             let stream = socket.accept().await?;
             let connection = connections.add(None);
             let refusal = check_user(&stream).and_then(|()| connection.admit()).err();
-            Ok(Accepted { stream: Box::new(stream), connection, refusal })
+            Ok(Accepted { stream: Box::new(stream), connection, ends: None, refusal })
         }
     }
 }
@@ -125,11 +131,15 @@ fn is_client_error(error: &io::Error) -> bool {
 async fn serve_one(
     stream: Stream,
     connection: Arc<Connection>,
+    ends: Option<Ends>,
     router: Gated,
     stopping: CancellationToken,
 ) {
     let answering = Arc::clone(&connection);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(ends) = ends {
+            request.extensions_mut().insert(ends);
+        }
         let (router, connection) = (router.clone(), Arc::clone(&answering));
         async move { Ok::<_, Infallible>(router.answer(request, &connection).await) }
     });

@@ -25,12 +25,12 @@ use super::MAX_BODY_BYTES;
 use super::connections::{Connection, Limits, RequestGuard};
 use super::hosts::AllowedHosts;
 use super::refusal::{Refusal, with_json_error};
-use super::token::Token;
 use crate::chroma;
 use crate::metrics::note_route;
 use crate::server::Server;
+use crate::ui::{self, Passage, SignIn};
 
-/// Served without a token, and without reading a body.
+/// Served without a token, and without reading a body, as are the files of the pages.
 const PUBLIC_PATH: &str = "/health";
 
 /// Maximum size of all headers of a request.
@@ -47,13 +47,13 @@ const BODY_UNIT: usize = 1 << 10;
 
 pub(crate) struct Gate {
     hosts: AllowedHosts,
-    token: Option<Token>,
+    sign_in: Arc<SignIn>,
     bodies: Semaphore,
 }
 
 impl Gate {
-    pub(crate) fn new(hosts: AllowedHosts, token: Option<Token>) -> Self {
-        Self { hosts, token, bodies: Semaphore::new(MAX_BODIES_BYTES / BODY_UNIT) }
+    pub(crate) fn new(hosts: AllowedHosts, sign_in: Arc<SignIn>) -> Self {
+        Self { hosts, sign_in, bodies: Semaphore::new(MAX_BODIES_BYTES / BODY_UNIT) }
     }
 
     /// Puts routes behind the gate.
@@ -130,19 +130,23 @@ impl Gate {
             return Err(Refusal::LargeHead);
         }
         self.hosts.check(&parts)?;
-        let token_matches = self.token.as_ref().map(|token| token.matches(&parts.headers));
-        if token_matches == Some(true) {
-            connection.admit()?;
+        let passage = self.sign_in.check(&parts, Instant::now());
+        match passage {
+            Passage::Granted => connection.admit()?,
+            Passage::Foreign => return Err(Refusal::ForbiddenOrigin),
+            Passage::Open | Passage::Refused => {}
         }
         if is_public(&parts) {
             return Ok((Request::from_parts(parts, Body::empty()), None));
         }
-        if token_matches == Some(false) {
+        if passage == Passage::Refused && !ui::is_sign_in(&parts) {
             return Err(Refusal::NoToken);
         }
         let (bytes, permit) = self.read_body(&parts, body, connection.limits()).await?;
-        // Without a token, a complete request is enough to be admitted.
-        connection.admit()?;
+        // If no token is required, a complete request is enough to be admitted.
+        if passage == Passage::Open {
+            connection.admit()?;
+        }
         Ok((Request::from_parts(parts, Body::from(bytes)), Some(permit)))
     }
 
@@ -159,7 +163,7 @@ impl Gate {
         let declared =
             body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let expects_continue = request.headers.contains_key(header::EXPECT);
-        let most = body_limit(request.uri.path());
+        let most = body_limit(request);
         let is_refused = |size| size > most + DISCARDED_BYTES || size > most && expects_continue;
         if declared.is_some_and(is_refused) {
             return Err(Refusal::LargeBody { limit: most });
@@ -198,14 +202,18 @@ impl Gate {
     }
 }
 
-/// Maximum size of the body of a request for this path.
-fn body_limit(path: &str) -> usize {
-    if path.starts_with(chroma::PREFIX) { chroma::MAX_BODY_BYTES } else { MAX_BODY_BYTES }
+/// Maximum size of the body of a request.
+fn body_limit(request: &Parts) -> usize {
+    match request.uri.path() {
+        path if path.starts_with(chroma::PREFIX) => chroma::MAX_BODY_BYTES,
+        _ if ui::is_sign_in(request) => ui::MAX_SIGN_IN_BYTES,
+        _ => MAX_BODY_BYTES,
+    }
 }
 
 fn is_public(request: &Parts) -> bool {
-    request.uri.path() == PUBLIC_PATH
-        && (request.method == Method::GET || request.method == Method::HEAD)
+    let reads = request.method == Method::GET || request.method == Method::HEAD;
+    (reads && request.uri.path() == PUBLIC_PATH) || ui::is_asset(request)
 }
 
 fn head_bytes(request: &Parts) -> usize {

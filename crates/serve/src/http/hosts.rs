@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use axum::http::request::Parts;
 use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Method, header};
 
 use super::refusal::Refusal;
 
@@ -53,7 +53,8 @@ impl AllowedHosts {
         };
         let host = host.to_str().ok().and_then(|host| Authority::try_from(host).ok());
         // A request to a proxy also has a host name in its first line.
-        for authority in [Some(&host.ok_or(Refusal::BadHost)?), request.uri.authority()] {
+        let host = host.ok_or(Refusal::BadHost)?;
+        for authority in [Some(&host), request.uri.authority()] {
             let Some(authority) = authority else { continue };
             if authority.as_str().contains('@') {
                 return Err(Refusal::BadHost);
@@ -62,7 +63,7 @@ impl AllowedHosts {
                 return Err(Refusal::ForbiddenHost);
             }
         }
-        check_origin(request)
+        check_origin(request, &Host::of(&host))
     }
 
     fn accepts(&self, name: &Host) -> bool {
@@ -86,17 +87,35 @@ impl Host {
     }
 }
 
-fn check_origin(request: &Parts) -> Result<(), Refusal> {
+fn check_origin(request: &Parts, host: &Host) -> Result<(), Refusal> {
     let origins: Vec<&HeaderValue> = request.headers.get_all(header::ORIGIN).iter().collect();
-    if !origins.iter().all(|origin| is_loopback(origin)) {
+    if !origins.iter().all(|origin| is_loopback(origin) || is_same(origin, host)) {
         return Err(Refusal::ForbiddenOrigin);
     }
     // Requests for images and links have no origin, but browsers mark them.
     let site = request.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-    if origins.is_empty() && site == Some(b"cross-site") {
+    if origins.is_empty() && site == Some(b"cross-site") && !opens_the_pages(request) {
         return Err(Refusal::ForbiddenOrigin);
     }
     Ok(())
+}
+
+/// Whether a link to the pages was followed. What they load next comes from the pages.
+fn opens_the_pages(request: &Parts) -> bool {
+    let is = |name: &str, value: &str| request.headers.get(name).is_some_and(|it| it == value);
+    request.method == Method::GET
+        && request.uri.path() == "/"
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+}
+
+/// Whether a page comes from this server, under the name that the request uses. That name is one
+/// that the server accepts.
+fn is_same(origin: &HeaderValue, host: &Host) -> bool {
+    let uri = origin.to_str().ok().and_then(|origin| Uri::try_from(origin).ok());
+    let authority = uri.as_ref().and_then(Uri::authority);
+    uri.as_ref().and_then(Uri::scheme_str).is_some_and(|it| it == "http" || it == "https")
+        && authority.is_some_and(|it| !it.as_str().contains('@') && Host::of(it) == *host)
 }
 
 fn is_loopback(origin: &HeaderValue) -> bool {
@@ -162,6 +181,41 @@ mod tests {
         let host = [("Host", "localhost")];
         assert_eq!(checked(&hosts, "http://evil.example/", &host), Err(Refusal::ForbiddenHost));
         assert_eq!(checked(&hosts, "http://localhost/", &host), Ok(()));
+    }
+
+    #[test]
+    fn links_lead_to_the_pages_only() {
+        let hosts = AllowedHosts::of([127, 0, 0, 1].into(), &[]);
+        let link = [
+            ("Host", "localhost"),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "document"),
+        ];
+        assert_eq!(checked(&hosts, "/", &link), Ok(()));
+        for path in ["/v1/status", "/ui/app.js", "/health"] {
+            assert_eq!(checked(&hosts, path, &link), Err(Refusal::ForbiddenOrigin), "{path}");
+        }
+        let frame = [link[0], link[1], link[2], ("Sec-Fetch-Dest", "iframe")];
+        assert_eq!(checked(&hosts, "/", &frame), Err(Refusal::ForbiddenOrigin));
+    }
+
+    #[test]
+    fn the_servers_own_pages_are_accepted_under_all_its_names() {
+        let hosts = AllowedHosts::of([10, 1, 2, 3].into(), &["box.lan".to_owned()]);
+        for (host, origin, accepted) in [
+            ("box.lan:7411", "http://box.lan:7411", true),
+            ("box.lan", "https://box.lan", true),
+            ("10.1.2.3:7411", "http://10.1.2.3:7411", true),
+            ("box.lan:7411", "http://box.lan:80", false),
+            ("box.lan:7411", "http://box.lan", false),
+            ("box.lan:7411", "http://other.lan:7411", false),
+            ("box.lan:7411", "ftp://box.lan:7411", false),
+            ("box.lan:7411", "http://a@box.lan:7411", false),
+        ] {
+            let found = checked(&hosts, "/", &[("Host", host), ("Origin", origin)]);
+            assert_eq!(found.is_ok(), accepted, "{host} {origin}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The server over HTTP: the protocol at `/mcp`, the API at `/v1`, and `/health` and `/metrics` for
-//! monitoring.
+//! monitoring; the pages at `/`.
 
 mod accept;
 mod connections;
+mod ends;
 mod gate;
 mod hosts;
 mod listen;
@@ -28,11 +29,13 @@ use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::time::Instant;
 
 use crate::api;
 use crate::chroma::{self, Chroma};
 use crate::server::Server;
 use crate::sessions::Sessions;
+use crate::ui::{self, SignIn};
 use accept::Listener;
 use connections::{Connections, Limits};
 use gate::{Gate, Gated};
@@ -41,6 +44,9 @@ use unix::UnixSocket;
 
 pub use listen::Listen;
 pub use token::Token;
+
+pub(crate) use ends::Ends;
+pub(crate) use refusal::answer as refusal_of;
 
 /// Maximum size of a request's body.
 const MAX_BODY_BYTES: usize = 4 << 20;
@@ -77,6 +83,7 @@ pub struct HttpServer {
     connections: Connections,
     router: Gated,
     server: Server,
+    sign_in: Arc<SignIn>,
 }
 
 impl Server {
@@ -102,12 +109,14 @@ impl Server {
             Listen::Tcp(address) => AllowedHosts::of(address.ip(), &options.hosts),
             Listen::Unix(_) => AllowedHosts::any(),
         };
-        let gated = Gate::new(hosts, token.clone()).around(self.router(options));
+        let sign_in = Arc::new(SignIn::new(token.clone()));
+        let routes = self.router(options).merge(ui::routes(Arc::clone(&sign_in)));
+        let gated = Gate::new(hosts, Arc::clone(&sign_in)).around(routes);
         let router = gated.counted_by(self);
         let connections = Connections::new(Limits::of(options.connections));
         let counted = connections.clone();
         self.monitoring().count_connections(move || counted.count());
-        Ok(HttpServer { listener, connections, router, server: self.clone() })
+        Ok(HttpServer { listener, connections, router, server: self.clone(), sign_in })
     }
 
     fn router(&self, options: &HttpOptions) -> Router {
@@ -190,9 +199,24 @@ impl HttpServer {
         }
     }
 
+    /// The URL of the pages with a secret that signs a browser in, once and within five minutes.
+    /// Without a token there is no secret in it.
+    ///
+    /// # Errors
+    /// If the system does not report the address, or has no random numbers.
+    pub fn sign_in_url(&self) -> Result<String, Failure> {
+        let url = self.url()?;
+        let root = url.trim_end_matches("mcp");
+        // Browsers do not send what follows the #, and name it to nobody.
+        Ok(match self.sign_in.new_link(Instant::now())? {
+            Some(secret) => format!("{root}#sign-in={secret}"),
+            None => root.to_owned(),
+        })
+    }
+
     /// Serves until the server is stopped.
     pub async fn serve(self) {
-        let Self { listener, connections, router, server } = self;
+        let Self { listener, connections, router, server, .. } = self;
         server.warm_up_soon();
         accept::serve(&listener, &connections, &router, &server.stopping()).await;
     }

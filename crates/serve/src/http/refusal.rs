@@ -196,7 +196,8 @@ fn explanation(status: StatusCode, text: &str, method: &Method, path: &str) -> F
     }
 }
 
-fn answer(status: StatusCode, failure: &Failure) -> Response {
+/// An error in the common format.
+pub(crate) fn answer(status: StatusCode, failure: &Failure) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (status, kind, Body::from(document(failure))).into_response()
 }

@@ -52,7 +52,8 @@ async fn start(limits: Limits, token: Option<&str>, router: Router) -> TestServe
     let listener = listen_on(([127, 0, 0, 1], 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let token = token.map(|token| Token::new(token).unwrap());
-    let router = Gate::new(AllowedHosts::of(address.ip(), &[]), token).around(router);
+    let router =
+        Gate::new(AllowedHosts::of(address.ip(), &[]), Arc::new(SignIn::new(token))).around(router);
     let (connections, stopping) = (Connections::new(limits), CancellationToken::new());
     let (all, stop) = (connections.clone(), stopping.clone());
     let task = tokio::spawn(async move {
@@ -149,7 +150,9 @@ async fn no_route_bypasses_the_gate() {
         "/health/more",
         "/health/",
         "//health",
-        "/",
+        "/ui/later",
+        "/ui/../later",
+        "//",
         "/echo",
         "/%68ealth",
         "/health?x",

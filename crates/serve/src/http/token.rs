@@ -34,16 +34,20 @@ impl Token {
         Ok(Self(blake3::hash(text.as_bytes())))
     }
 
-    /// Whether a request has the token. Hashes are compared in constant time.
+    /// Whether this is the token. Hashes are compared in constant time.
+    pub(crate) fn is(&self, token: &str) -> bool {
+        blake3::hash(token.trim().as_bytes()) == self.0
+    }
+
+    /// Whether a request has the token.
     pub(crate) fn matches(&self, headers: &HeaderMap) -> bool {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let is_this = |token: &str| blake3::hash(token.trim().as_bytes()) == self.0;
         let bearer = |value: &'_ str| match value.trim().split_once(' ') {
-            Some((scheme, token)) => scheme.eq_ignore_ascii_case("bearer") && is_this(token),
+            Some((scheme, token)) => scheme.eq_ignore_ascii_case("bearer") && self.is(token),
             None => false,
         };
         text(header::AUTHORIZATION.as_str()).is_some_and(bearer)
-            || text(CHROMA_TOKEN).is_some_and(|value| is_this(value) || bearer(value))
+            || text(CHROMA_TOKEN).is_some_and(|value| self.is(value) || bearer(value))
     }
 }
 
