@@ -91,3 +91,12 @@ fn a_long_file_is_imported_in_parts_exactly_once() {
     let error = env.fails(&["graph", "import", "nodes", &file, "--label", "Long"], 3, "too_large");
     assert_eq!(error["message"], "row 1 is larger than 16 MB");
 }
+
+#[test]
+fn a_query_that_changes_nothing_says_so() {
+    let env = TestEnv::new();
+    let create = "CREATE CONSTRAINT IF NOT EXISTS FOR (p:Person) REQUIRE p.name IS UNIQUE";
+    for told in ["1 constraint added\n", "nothing changed\n"] {
+        assert_eq!(env.run(&["graph", "query", create]).stderr, told);
+    }
+}

@@ -1,10 +1,8 @@
-use thiserror::Error;
-
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a statement failed.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database refused it or could not run it.
     #[error("{reason}")]

@@ -185,7 +185,7 @@ impl Hint {
                 "start the server in a project's folder, or with --allow DIR"
             }
             Self::CreateStore => {
-                "`isolith index` creates one for code, `isolith memory add` for memory, `isolith ingest` for collections; --store names another folder"
+                "`isolith index` creates one for code, `isolith memory add` for memory, `isolith ingest` for collections, `isolith graph import` and queries that write for the graph; --store names another folder"
             }
             Self::NameStore { advice } => return format!("{advice}: --store DIR or ISOLITH_STORE"),
             Self::AdoptStore { store, project } => {

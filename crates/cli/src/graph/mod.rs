@@ -70,7 +70,9 @@ fn run_query(
     let shown = if output.is_json() { Format::Json } else { format };
     session.run(async |_| print::print(&mut cursor, shown).await)?;
     let is_for_people = !output.is_quiet() && !output.is_json() && format == Format::Table;
-    if let Some(summary) = summary(cursor.stats()).filter(|_| is_for_people) {
+    let is_silent = cursor.is_write() && cursor.columns().is_empty();
+    let summary = summary(cursor.stats()).or(is_silent.then(|| "nothing changed".to_owned()));
+    if let Some(summary) = summary.filter(|_| is_for_people) {
         output.progress(&summary);
     }
     // Only JSON has a field for it.

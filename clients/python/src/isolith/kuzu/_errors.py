@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import Error
 
-_PAGE = "docs/python-kuzu.md lists what differs from Kuzu"
+_PAGE = "Isolith's documentation, \"Kuzu's classes\", lists what differs"
 
 
 class KuzuError(Error, RuntimeError):
@@ -67,7 +67,7 @@ def converted(error: Error) -> KuzuError:
     if isinstance(error, KuzuError):
         return error
     hint = error.hint
-    if "/v1/" in hint or not hint:
+    if "/v1/" in hint:
         # The hint of the server is about HTTP.
-        hint = _PAGE if error.code == "bad_input" else ""
+        hint = ""
     return KuzuError(error.message, code=error.code, hint=hint, status=error.status)

@@ -24,6 +24,32 @@ _NAMES = {
 # Functions whose values are text here, by the type of the column that has such values.
 _TEXTS = {"date": "DATE", "timestamp": "TIMESTAMP", "uuid": "UUID"}
 
+_TIME = "pass it as a parameter: datetime.now(), date.today()"
+_VECTORS = "keep vectors in a collection, and query that"
+_CONVERT = "use toInteger(), toFloat(), toString() or toBoolean()"
+
+# Functions that Isolith does not have, and what to do instead.
+_INSTEAD = {
+    "array_cosine_similarity": _VECTORS,
+    "array_distance": _VECTORS,
+    "array_inner_product": _VECTORS,
+    "cast": _CONVERT,
+    "concat": "use +: a + b",
+    "current_date": _TIME,
+    "current_timestamp": _TIME,
+    "date_part": "take the part from the text: substring(d, 1, 4)",
+    "list_append": "use +: list + [value]",
+    "list_concat": "use +: list + list",
+    "list_contains": "use IN: value IN list",
+    "list_element": "use a position: list[1]",
+    "list_extract": "use a position: list[1]",
+    "list_has": "use IN: value IN list",
+    "list_len": "use size(list)",
+    "list_slice": "use positions: list[1:3]",
+    "regexp_matches": "use =~, which compares the whole text: a =~ '.*b.*'",
+    "string_split": "use split(text, separator)",
+}
+
 # What turns a position that counts from 1 into one that counts from 0. Negative ones count from
 # the end in both, and the keys of maps stay.
 _SHIFT = ("[x IN [", "] | CASE WHEN x > 0 THEN x - 1 ELSE x END][0]")
@@ -165,6 +191,8 @@ def rewrite_functions(
         if not outline.is_function(index):
             continue
         name = token.text.lower()
+        if name in _INSTEAD:
+            raise refused(f"the function {name}", _INSTEAD[name])
         end = outline.closing.get(index + 1)
         if end is None:
             continue

@@ -241,7 +241,8 @@ def main():
     except Refused as refused:
         say(kind="refused", message=str(refused), hint=refused.hint)
     except Exception as error:  # noqa: BLE001 - whatever Kuzu raises is for the user
-        say(kind="refused", message="%s: %s" % (type(error).__name__, error), hint="")
+        hint = "use the version of the package kuzu that wrote the database, and close programs that have it open"
+        say(kind="refused", message="Kuzu: %s" % error, hint=hint)
     else:
         say(kind="end")
 

@@ -144,6 +144,10 @@ fn died(status: ExitStatus, complaints: &[u8]) -> Failure {
         "" => reason,
         shown => format!("{reason}:\n{shown}"),
     };
-    Failure::new(Code::Failed, message)
-        .with_hint("nothing was imported; open the database with the version of Kuzu that wrote it")
+    Failure::new(Code::Failed, message).with_hint(match status.success() {
+        true => "--python must name a Python that has the package kuzu",
+        false => {
+            "nothing was imported; use the version of the package kuzu that wrote the database"
+        }
+    })
 }
