@@ -79,6 +79,7 @@ def test_all_namespaces(store: Path, project: Path) -> None:
             assert [one.name for one in await db.collections()] == ["renamed"]
             assert (await db.status()).ok and (await db.doctor()).ok and await db.reconnect()
             assert await db.crashes() == []
+            assert await db.quarantine() == []
             assert await db.jobs.list()
             with pytest.raises(isolith.NotFound):
                 await db.memory.get("0" * 24)

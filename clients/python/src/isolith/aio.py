@@ -30,7 +30,7 @@ from .api.graph import AsyncGraph as Graph
 from .api.jobs import AsyncJobs as Jobs
 from .api.jobs import Progress
 from .api.memory import AsyncMemory as Memory
-from .api.status import AsyncMaintenance, Crash, DoctorReport, Status
+from .api.status import AsyncMaintenance, Crash, DoctorReport, QuarantinedJob, Status
 from .errors import Error
 
 if TYPE_CHECKING:
@@ -131,6 +131,10 @@ class Client:
     ) -> list[Crash]:
         """The reports of workers that died. See :meth:`isolith.Client.crashes`."""
         return await AsyncMaintenance(self).crashes(limit=limit, worker_pid=worker_pid)
+
+    async def quarantine(self) -> list[QuarantinedJob]:
+        """The jobs that are skipped, because they have killed their workers."""
+        return await AsyncMaintenance(self).quarantine()
 
     async def doctor(
         self,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .api.graph import Graph
     from .api.jobs import Jobs, Progress
     from .api.memory import Memory
-    from .api.status import Crash, DoctorReport, Maintenance, Status
+    from .api.status import Crash, DoctorReport, Maintenance, QuarantinedJob, Status
 
 T = TypeVar("T")
 
@@ -136,6 +136,10 @@ class Client:
         :param worker_pid: only the reports of this worker
         """
         return self._maintenance().crashes(limit=limit, worker_pid=worker_pid)
+
+    def quarantine(self) -> List[QuarantinedJob]:
+        """The jobs that are skipped, because they have killed their workers, the newest first."""
+        return self._maintenance().quarantine()
 
     def doctor(
         self,

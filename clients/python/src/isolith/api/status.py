@@ -12,6 +12,7 @@ from .jobs import Progress
 
 _STATUS = Endpoint("GET", "/status")
 _CRASHES = Endpoint("GET", "/crashes")
+_QUARANTINE = Endpoint("GET", "/quarantine")
 _DOCTOR = Endpoint("POST", "/doctor", job=True)
 _RECONNECT = Endpoint("POST", "/stores/reconnect", repeatable=True)
 
@@ -108,6 +109,21 @@ class Crash(Model):
 
 
 @dataclass(frozen=True)
+class QuarantinedJob(Model):
+    """A job that is skipped, because it has killed its workers.
+
+    ``id`` is what ``isolith doctor --quarantine retry`` takes.
+    """
+
+    id: str
+    crash_class: str = renamed("class")
+    whose: str = ""
+    role: str = ""
+    kind: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class Check(Model):
     """What was checked. ``status`` is ``ok``, ``warn``, ``failed`` or ``corrupt``."""
 
@@ -160,6 +176,15 @@ class StatusOperations:
             return [Crash.from_json(crash) for crash in reply["crashes"]]
 
         return _CRASHES(parse, limit=limit, worker_pid=worker_pid)
+
+    @operation
+    def quarantine(self) -> Plan[list[QuarantinedJob]]:
+        """The jobs that are skipped, because they have killed their workers, the newest first."""
+
+        def parse(reply: Any) -> list[QuarantinedJob]:
+            return [QuarantinedJob.from_json(job) for job in reply["jobs"]]
+
+        return _QUARANTINE(parse)
 
     @operation
     def doctor(
