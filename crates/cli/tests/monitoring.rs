@@ -10,7 +10,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use test_env::{TestEnv, children, wait_until};
@@ -385,10 +386,19 @@ fn dying_workers_and_failing_jobs_raise_alerts() {
     let (url, received) = webhook();
     let server = Server::start(&env, &["--alert-webhook", &url], Some("read.memory:crash"));
     server.call("memory_add", &json!({ "text": "likes tea", "wing": "w", "room": "r" }));
-    for number in 0..40 {
-        server.call("memory_search", &json!({ "query": format!("tea {number}") }));
-    }
-    assert_eq!(alerts(&received, 2), ["breaker_open", "failure_rate"]);
+    // The breaker closes again after a while, so jobs must fail until somebody has looked.
+    let (is_told, end) = (AtomicBool::new(false), Instant::now() + Duration::from_secs(60));
+    std::thread::scope(|scope| {
+        let (server, is_told) = (&server, &is_told);
+        let goes_on = move || !is_told.load(Ordering::Relaxed) && Instant::now() < end;
+        scope.spawn(move || {
+            for number in (0..).take_while(|_| goes_on()) {
+                server.call("memory_search", &json!({ "query": format!("tea {number}") }));
+            }
+        });
+        assert_eq!(alerts(&received, 2), ["breaker_open", "failure_rate"]);
+        is_told.store(true, Ordering::Relaxed);
+    });
     let scrape = server.scrape();
     scrape.at_least(
         "isolith_worker_deaths_total{store=\"user\",role=\"store-reader\",class=\"crash\"}",
