@@ -16,41 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from python_timing import imported, median_us
+
 MODULES = ("isolith.kuzu", "kuzu")
-
-# Prints the time that an import takes, and the memory that it adds, in ms and MB.
-IMPORT = """
-import time
-def resident():
-    for line in open("/proc/self/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1e3
-before, start = resident(), time.perf_counter()
-from {module} import Connection, Database
-print(1000 * (time.perf_counter() - start), resident() - before)
-"""
-
-
-def imported(module):
-    """The fastest of five imports: the files are in memory then."""
-    runs = []
-    for _ in range(5):
-        command = [sys.executable, "-c", IMPORT.format(module=module)]
-        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        runs.append([float(figure) for figure in out.split()])
-    return min(run[0] for run in runs), min(run[1] for run in runs)
-
-
-def median_us(call, repeats):
-    """The median time of a call, after a warm-up."""
-    for number in range(repeats // 5):
-        call(number)
-    times = []
-    for number in range(repeats):
-        start = time.perf_counter()
-        call(number)
-        times.append(time.perf_counter() - start)
-    return 1e6 * sorted(times)[repeats // 2]
 
 
 def timed(call):
@@ -159,7 +127,7 @@ def main():
     for module in MODULES:
         command = [sys.executable, __file__, "--only", module]
         command += ["--nodes", str(options.nodes), "--edges", str(options.edges)]
-        took, memory = imported(module)
+        took, memory = imported(f"from {module} import Connection, Database")
         figures = {"import, ms": took, "import, MB": memory}
         out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         columns.append({**figures, **json.loads(out)})

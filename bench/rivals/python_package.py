@@ -8,49 +8,15 @@ ratio above 1 is in favour of Isolith.
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy
 
+from python_timing import imported, median_us
+
 LIMIT = 10
-
-# Prints the time that an import takes, and the memory that it adds, in ms and MB.
-IMPORT = """
-import time
-def resident():
-    for line in open("/proc/self/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1e3
-before, start = resident(), time.perf_counter()
-import {module}
-print(1000 * (time.perf_counter() - start), resident() - before)
-"""
-
-
-def imported(module):
-    """The fastest of five imports: the files are in memory then."""
-    runs = []
-    for _ in range(5):
-        command = [sys.executable, "-c", IMPORT.format(module=module)]
-        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        runs.append([float(figure) for figure in out.split()[-2:]])
-    return min(run[0] for run in runs), min(run[1] for run in runs)
-
-
-def median_us(call, repeats):
-    """The median time of a call, after a warm-up."""
-    for number in range(repeats // 10):
-        call(number)
-    times = []
-    for number in range(repeats):
-        start = time.perf_counter()
-        call(number)
-        times.append(time.perf_counter() - start)
-    return 1e6 * sorted(times)[repeats // 2]
 
 
 def graphs(folder, nodes):
@@ -125,10 +91,10 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args()
     vectors = numpy.load(options.vectors).astype("<f4")[: options.rows]
-    ours = imported("isolith")
+    ours = imported("import isolith")
     rows = {}
     for rival in ("kuzu", "chromadb"):
-        theirs = imported(rival)
+        theirs = imported(f"import {rival}")
         rows[f"import, ms, {rival}"] = ours[0], theirs[0]
         rows[f"import, MB, {rival}"] = ours[1], theirs[1]
     with tempfile.TemporaryDirectory() as scratch:

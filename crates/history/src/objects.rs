@@ -31,8 +31,8 @@ pub(crate) struct Commit {
 /// Caches delta bases, and trees that are compared twice.
 const CACHE_BYTES: usize = 24 << 20;
 
-/// The database is opened again after this many objects: packs are mapped, and every page that was
-/// read counts as memory until they are unmapped. An object touches up to 64 kB.
+/// The database is opened again after this many objects: packs are mapped, and what was read of them
+/// counts as memory until they are unmapped. The kernel maps up to 64 kB around each page.
 const READS_PER_OPEN: u32 = 3_000;
 
 /// The maximum size of a commit or tree.

@@ -58,7 +58,7 @@ impl ConstraintCommand {
                     writer()?.drop_constraint(name)?;
                     stats.constraints_removed += 1;
                 } else if !if_exists {
-                    let message = format!("there is no constraint {name}; see SHOW CONSTRAINTS");
+                    let message = format!("unknown constraint {name}; SHOW CONSTRAINTS lists them");
                     return Err(refused(message));
                 }
             }
@@ -86,7 +86,7 @@ fn exists_already(new: &Constraint, existing: &Constraint) -> Error {
     let Constraint { name, .. } = existing;
     refused(match new.is_equivalent(existing) {
         true => format!("the constraint {name} already requires this"),
-        false => format!("there already is a constraint {name}: {existing}"),
+        false => format!("the constraint {name} already exists: {existing}"),
     })
 }
 

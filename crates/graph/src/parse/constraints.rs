@@ -63,7 +63,7 @@ impl Parser<'_> {
             self.expect_word("NOT")?;
             self.expect_word("EXISTS")?;
         }
-        if self.is_word("ON") || self.is_word("ASSERT") {
+        if self.is_word("ON") {
             let message =
                 "ON … ASSERT is older syntax: write FOR (n:Label) REQUIRE n.key IS UNIQUE";
             return self.error(self.span(), Detail::UnexpectedSyntax, message);

@@ -20,7 +20,7 @@ fn values_are_unique() {
     refused(&graph, "MATCH (c:City) SET c:Person", message);
     refused(&graph, "CREATE (:Person {id: 7}), (:Person {id: 7.0})", "is also a :Person");
     refused(&graph, "UNWIND range(1, 100) AS n CREATE (:Person {id: n})", "is also a :Person");
-    // Nodes without the property are not compared, nor are values that the query swaps.
+    // Nodes without the property are not compared, nor are those with other labels.
     change(&graph, "CREATE (:Person), (:Person), (:City {id: 1})");
 }
 
@@ -106,7 +106,7 @@ fn constraints_are_listed_and_dropped() {
     let again = "CREATE CONSTRAINT other FOR (q:Person) REQUIRE q.id IS NODE KEY";
     refused(&graph, again, "the constraint Person_id_key already requires this");
     let other = "CREATE CONSTRAINT Person_id_key FOR (q:City) REQUIRE q.id IS UNIQUE";
-    refused(&graph, other, "there already is a constraint Person_id_key");
+    refused(&graph, other, "the constraint Person_id_key already exists");
     change(&graph, "CREATE CONSTRAINT k FOR ()-[k:KNOWS]->() REQUIRE (:Person)-[k]->(:Person)");
     check(
         &graph,
@@ -124,7 +124,7 @@ fn constraints_are_listed_and_dropped() {
     change(&graph, "CREATE CONSTRAINT FOR (c:City) REQUIRE c.size IS :: INTEGER");
     let second = "CREATE CONSTRAINT second FOR (c:City) REQUIRE c.size IS :: STRING";
     refused(&graph, second, "City_size_type already gives size a type");
-    refused(&graph, "DROP CONSTRAINT nothing", "there is no constraint nothing");
+    refused(&graph, "DROP CONSTRAINT nothing", "unknown constraint nothing");
     change(&graph, "DROP CONSTRAINT nothing IF EXISTS");
     assert_eq!(change(&graph, "DROP CONSTRAINT Person_id_key").constraints_removed, 1);
     change(&graph, "CREATE (:Person {id: 1})");

@@ -158,7 +158,7 @@ def _ends(cursor: Cursor) -> tuple[str, str]:
 
 
 def _is_pair(cursor: Cursor) -> bool:
-    """Whether ``FROM A TO B`` comes next, and not a column that is called so."""
+    """Whether ``FROM A TO B`` comes next, and not a column named FROM."""
     token = cursor.peek(2)
     return token is not None and token.is_word("TO")
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ._outline import Outline
 from ._tokens import NUMBER, STRING, SYMBOL, Token, string_value
 
-# What literals become. No parameter of a program is called so.
+# The names of the parameters that literals become; programs do not use this prefix.
 PREFIX = "isolith_literal_"
 
 # Literals, and what may contain something that looks like one.

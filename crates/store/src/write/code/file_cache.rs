@@ -16,10 +16,10 @@ use crate::sqlite::During;
 /// Limit of what is kept for the next slice, in bytes.
 const MAX_CACHED_BYTES: usize = 48 << 20;
 
-/// About how much memory an outline takes, in the size of its stored form.
+/// An estimate of the memory that an outline takes, in the size of its stored form.
 const OUTLINE_FACTOR: usize = 4;
 
-/// About how much memory an entry of a map takes besides its texts.
+/// An estimate of the memory that an entry of a map takes besides its texts.
 const ENTRY_BYTES: usize = 96;
 
 /// With this many due files, it pays off to load all paths.
