@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Table, field_text, named};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_bash::LANGUAGE.into(),
+    grammar: isolith_grammars::bash,
     rules: &[
         ("function_definition", named(Function)),
         ("variable_assignment", Action::Ask(assignment)),

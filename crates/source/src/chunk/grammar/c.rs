@@ -8,12 +8,12 @@ use super::{
     text_of,
 };
 
-pub(super) static C: Table = Table { grammar: || tree_sitter_c::LANGUAGE.into(), ..SHARED };
+pub(super) static C: Table = Table { grammar: isolith_grammars::c, ..SHARED };
 
-pub(super) static CPP: Table = Table { grammar: || tree_sitter_cpp::LANGUAGE.into(), ..SHARED };
+pub(super) static CPP: Table = Table { grammar: isolith_grammars::cpp, ..SHARED };
 
 const SHARED: Table = Table {
-    grammar: || tree_sitter_c::LANGUAGE.into(),
+    grammar: isolith_grammars::c,
     rules: &[
         ("function_definition", Action::Ask(function)),
         ("declaration", Action::Ask(declaration)),

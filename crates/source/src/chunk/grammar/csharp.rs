@@ -9,7 +9,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_c_sharp::LANGUAGE.into(),
+    grammar: isolith_grammars::c_sharp,
     rules: &[
         ("namespace_declaration", named(Module)),
         ("file_scoped_namespace_declaration", named(Module)),

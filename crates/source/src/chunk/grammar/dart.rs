@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_dart::LANGUAGE.into(),
+    grammar: isolith_grammars::dart,
     rules: &[
         ("class_declaration", named(Class)),
         ("mixin_declaration", named(Interface)),

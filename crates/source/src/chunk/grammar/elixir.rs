@@ -6,7 +6,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, child_of, field_text, first_children, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_elixir::LANGUAGE.into(),
+    grammar: isolith_grammars::elixir,
     rules: &[
         ("call", Action::Ask(call)),
         ("unary_operator", Action::Ask(attribute)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, bare_type, child_of, field_text, named};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_go::LANGUAGE.into(),
+    grammar: isolith_grammars::go,
     rules: &[
         ("function_declaration", named(Function)),
         ("method_declaration", Action::Ask(method)),

@@ -8,7 +8,7 @@ use super::{Action, Answer, Found, Name, Table, block, child_of, define, text_of
 const NAME: Name = Name::Child("name");
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_graphql::LANGUAGE.into(),
+    grammar: isolith_grammars::graphql,
     rules: &[
         ("document", Action::Enter),
         ("definition", Action::Wrap),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, field_text, named};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_haskell::LANGUAGE.into(),
+    grammar: isolith_grammars::haskell,
     rules: &[
         ("declarations", Action::Enter),
         ("signature", Action::Ask(signature)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Table, child_of, field_text, named, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_java::LANGUAGE.into(),
+    grammar: isolith_grammars::java,
     rules: &[
         ("class_declaration", named(Class)),
         ("interface_declaration", named(Interface)),

@@ -3,17 +3,14 @@ use tree_sitter::Node;
 
 use super::{Action, Answer, Found, Inside, Table, field_text, named, text_of};
 
-pub(super) static JAVASCRIPT: Table =
-    Table { grammar: || tree_sitter_javascript::LANGUAGE.into(), ..SHARED };
+pub(super) static JAVASCRIPT: Table = Table { grammar: isolith_grammars::javascript, ..SHARED };
 
-pub(super) static TYPESCRIPT: Table =
-    Table { grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), ..SHARED };
+pub(super) static TYPESCRIPT: Table = Table { grammar: isolith_grammars::typescript, ..SHARED };
 
-pub(super) static TSX: Table =
-    Table { grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(), ..SHARED };
+pub(super) static TSX: Table = Table { grammar: isolith_grammars::tsx, ..SHARED };
 
 const SHARED: Table = Table {
-    grammar: || tree_sitter_javascript::LANGUAGE.into(),
+    grammar: isolith_grammars::javascript,
     rules: &[
         ("function_declaration", named(Function)),
         ("generator_function_declaration", named(Function)),

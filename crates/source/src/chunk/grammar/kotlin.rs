@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_kotlin_ng::LANGUAGE.into(),
+    grammar: isolith_grammars::kotlin,
     rules: &[
         ("class_declaration", Action::Ask(class)),
         ("object_declaration", named(Class)),

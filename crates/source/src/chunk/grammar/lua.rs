@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, child_of, field_text, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_lua::LANGUAGE.into(),
+    grammar: isolith_grammars::lua,
     rules: &[
         ("function_declaration", Action::Ask(function)),
         ("variable_declaration", Action::Wrap),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Table, child_of, field_text, named, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_php::LANGUAGE_PHP.into(),
+    grammar: isolith_grammars::php,
     rules: &[
         ("namespace_definition", Action::Ask(namespace)),
         ("class_declaration", named(Class)),

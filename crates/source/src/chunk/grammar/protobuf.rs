@@ -3,7 +3,7 @@ use isolith_types::SymbolKind::{Enum, Interface, Method, Struct};
 use super::{Action, Name, Table, block, define};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_proto::LANGUAGE.into(),
+    grammar: isolith_grammars::protobuf,
     rules: &[
         ("message", define(Struct, Name::Child("message_name"))),
         ("enum", define(Enum, Name::Child("enum_name"))),

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Name, Table, define, named, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_python::LANGUAGE.into(),
+    grammar: isolith_grammars::python,
     rules: &[
         ("function_definition", named(Function)),
         ("class_definition", named(Class)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, field_text, named, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_ruby::LANGUAGE.into(),
+    grammar: isolith_grammars::ruby,
     rules: &[
         ("class", named(Class)),
         ("module", Action::Ask(module)),

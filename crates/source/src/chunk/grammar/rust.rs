@@ -6,7 +6,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_rust::LANGUAGE.into(),
+    grammar: isolith_grammars::rust,
     rules: &[
         ("function_item", named(Function)),
         ("function_signature_item", named(Function)),

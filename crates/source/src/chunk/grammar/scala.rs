@@ -6,7 +6,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_scala::LANGUAGE.into(),
+    grammar: isolith_grammars::scala,
     rules: &[
         ("package_clause", Action::Enter),
         ("package_object", named(Module)),

@@ -9,7 +9,7 @@ use super::{
 };
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_swift::LANGUAGE.into(),
+    grammar: isolith_grammars::swift,
     rules: &[
         ("class_declaration", Action::Ask(class)),
         ("protocol_declaration", named(Interface)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Inside, Table, child_of, first_children, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_hcl::LANGUAGE.into(),
+    grammar: isolith_grammars::hcl,
     rules: &[
         ("body", Action::Enter),
         ("block", Action::Ask(block)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Table, first_children, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_toml_ng::LANGUAGE.into(),
+    grammar: isolith_grammars::toml,
     rules: &[
         ("table", Action::Ask(table)),
         ("pair", Action::Ask(pair)),

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 use super::{Action, Answer, Found, Table, child_of, first_children, named, text_of};
 
 pub(super) static TABLE: Table = Table {
-    grammar: || tree_sitter_zig::LANGUAGE.into(),
+    grammar: isolith_grammars::zig,
     rules: &[
         ("function_declaration", named(Function)),
         ("variable_declaration", Action::Ask(variable)),

@@ -182,14 +182,14 @@ mod tests {
     #[test]
     fn every_kind_exists_and_is_there_once() {
         let grammars: [(Language, tree_sitter::Language); 8] = [
-            (Language::Rust, tree_sitter_rust::LANGUAGE.into()),
-            (Language::Python, tree_sitter_python::LANGUAGE.into()),
-            (Language::Go, tree_sitter_go::LANGUAGE.into()),
-            (Language::Java, tree_sitter_java::LANGUAGE.into()),
-            (Language::Cpp, tree_sitter_cpp::LANGUAGE.into()),
-            (Language::CSharp, tree_sitter_c_sharp::LANGUAGE.into()),
-            (Language::Ruby, tree_sitter_ruby::LANGUAGE.into()),
-            (Language::Php, tree_sitter_php::LANGUAGE_PHP.into()),
+            (Language::Rust, isolith_grammars::rust()),
+            (Language::Python, isolith_grammars::python()),
+            (Language::Go, isolith_grammars::go()),
+            (Language::Java, isolith_grammars::java()),
+            (Language::Cpp, isolith_grammars::cpp()),
+            (Language::CSharp, isolith_grammars::c_sharp()),
+            (Language::Ruby, isolith_grammars::ruby()),
+            (Language::Php, isolith_grammars::php()),
         ];
         for (language, grammar) in grammars {
             let kinds: Vec<&str> = table(language).unwrap().kinds.iter().map(|one| one.0).collect();
@@ -202,10 +202,7 @@ mod tests {
             assert_eq!(once.len(), kinds.len(), "{language}");
         }
         let scripts = &javascript::TABLE;
-        let both = [
-            tree_sitter::Language::from(tree_sitter_javascript::LANGUAGE),
-            tree_sitter_typescript::LANGUAGE_TSX.into(),
-        ];
+        let both = [isolith_grammars::javascript(), isolith_grammars::tsx()];
         for (kind, ..) in scripts.kinds {
             let known = both.iter().any(|grammar| grammar.id_for_node_kind(kind, true) != 0);
             assert!(known, "javascript: {kind}");
