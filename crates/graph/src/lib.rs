@@ -18,6 +18,7 @@ mod parse;
 mod plan;
 mod query;
 mod run;
+mod temporal;
 mod value;
 
 pub use budget::Budget;
@@ -32,6 +33,7 @@ pub use graph::{
 pub use memory_graph::MemoryGraph;
 pub use query::{Query, prepare};
 pub use run::{Flow, Stats};
+pub use temporal::{Temporal, TemporalKind};
 pub use value::{
     Datum, List as ValueList, MAX_DEPTH, Map, NodeDatum, Path, PathDatum, RelationshipDatum, Text,
     Value, compare, equals, order,

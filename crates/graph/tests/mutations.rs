@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use isolith_graph::{Budget, Datum, Flow, MemoryGraph, prepare};
 
-const QUERIES: [&str; 24] = [
+const QUERIES: [&str; 27] = [
     "MATCH (a:A {k: 1})-[r:R*1..3]->(b) WHERE b.k > 0 RETURN DISTINCT b.k AS x ORDER BY x SKIP 1 LIMIT 2",
     "MATCH p = (a)-[:R]-(b)<-[s:S]-(c), (d) WHERE NOT (a)-->(d) RETURN p, count(*), collect(s.w)",
     "OPTIONAL MATCH (a)-[r]->(b) WITH a, count(r) AS n WHERE n > 1 RETURN a.k, n",
@@ -35,6 +35,9 @@ const QUERIES: [&str; 24] = [
     "RETURN -7 / 2, 7 % 3, 2 ^ 3 ^ 2, 1 + 2 * 3 - 4, NOT true XOR false, 1 <> 2, 1 <= 2 < 3",
     "MATCH (a) WHERE a.k IN [1, 2] AND a.n STARTS WITH 'x' OR a.n =~ 'y.*' RETURN a.k IS NOT NULL",
     "WITH 1 AS x, 2 AS y WHERE x < y RETURN *, x + y AS z // done",
+    "RETURN date('2024-02-29') + duration({months: 1.5, days: -3}) * 2 AS d, duration('P1Y2M3DT4H5.6S') / 3",
+    "CREATE (e {at: datetime({year: 2024, week: 9, dayOfWeek: 4, hour: 7, timezone: 'Europe/Paris'})}) RETURN e.at.epochMillis",
+    "RETURN date.truncate('week', date('2024-202'), {dayOfWeek: 2}), duration.between(time('10:00Z'), localdatetime('2024W093T214032.1'))",
 ];
 
 #[test]

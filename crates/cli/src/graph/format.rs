@@ -48,6 +48,7 @@ pub(super) fn plain(datum: &Datum) -> String {
     match datum {
         Datum::Null => String::new(),
         Datum::Text(text) => text.clone(),
+        Datum::Temporal(it) => it.to_string(),
         Datum::Float(_) => datum_text(datum),
         other => other.to_json().to_string(),
     }

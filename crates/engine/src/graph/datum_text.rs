@@ -26,6 +26,7 @@ pub fn datum_text(datum: &Datum) -> String {
         }
         Datum::Map(map) => map_text(map).trim_start().to_owned(),
         Datum::Text(text) => text.clone(),
+        Datum::Temporal(it) => it.to_string(),
         // JSON has no number for these.
         Datum::Float(float) if !float.is_finite() => datum_number(*float),
         other => other.to_json().to_string(),

@@ -199,7 +199,7 @@ mod tests {
             ("CREATE CONSTRAINT FOR (n) REQUIRE n.x IS UNIQUE", "exactly one label"),
             ("CREATE CONSTRAINT FOR (n:A:B) REQUIRE n.x IS UNIQUE", "exactly one label"),
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE m.x IS UNIQUE", "expected n, found"),
-            ("CREATE CONSTRAINT FOR (n:A) REQUIRE n.x IS :: DATE", "DATE"),
+            ("CREATE CONSTRAINT FOR (n:A) REQUIRE n.x IS :: POINT", "POINT"),
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE (n.x, n.y) IS NOT NULL", "one property"),
             ("CREATE CONSTRAINT FOR ()-[r:T]-() REQUIRE r.x IS UNIQUE", "relationships"),
             ("CREATE CONSTRAINT FOR (n:A) REQUIRE n.x IS", "expected"),

@@ -1,3 +1,4 @@
+use crate::temporal::TemporalKind;
 use crate::value::Value;
 
 /// A type of properties.
@@ -20,6 +21,8 @@ pub enum Scalar {
     Integer,
     /// A 64-bit float.
     Float,
+    /// A date, a time, or a duration.
+    Temporal(TemporalKind),
 }
 
 impl PropertyType {
@@ -43,6 +46,12 @@ impl Scalar {
             "STRING" | "VARCHAR" => Scalar::String,
             "INTEGER" | "INT" => Scalar::Integer,
             "FLOAT" => Scalar::Float,
+            "DATE" => Scalar::Temporal(TemporalKind::Date),
+            "LOCAL TIME" => Scalar::Temporal(TemporalKind::LocalTime),
+            "ZONED TIME" => Scalar::Temporal(TemporalKind::Time),
+            "LOCAL DATETIME" => Scalar::Temporal(TemporalKind::LocalDateTime),
+            "ZONED DATETIME" => Scalar::Temporal(TemporalKind::DateTime),
+            "DURATION" => Scalar::Temporal(TemporalKind::Duration),
             _ => return None,
         })
     }
@@ -53,6 +62,12 @@ impl Scalar {
             Scalar::String => "STRING",
             Scalar::Integer => "INTEGER",
             Scalar::Float => "FLOAT",
+            Scalar::Temporal(TemporalKind::Date) => "DATE",
+            Scalar::Temporal(TemporalKind::LocalTime) => "LOCAL TIME",
+            Scalar::Temporal(TemporalKind::Time) => "ZONED TIME",
+            Scalar::Temporal(TemporalKind::LocalDateTime) => "LOCAL DATETIME",
+            Scalar::Temporal(TemporalKind::DateTime) => "ZONED DATETIME",
+            Scalar::Temporal(TemporalKind::Duration) => "DURATION",
         }
     }
 
@@ -62,6 +77,7 @@ impl Scalar {
             Value::Text(_) => self == Scalar::String,
             Value::Integer(_) => self == Scalar::Integer,
             Value::Float(_) => self == Scalar::Float,
+            Value::Temporal(it) => self == Scalar::Temporal(it.kind()),
             _ => false,
         }
     }

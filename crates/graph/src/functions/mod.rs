@@ -6,6 +6,7 @@ mod entities;
 mod lists;
 mod math;
 mod strings;
+mod temporal;
 
 pub(crate) use aggregates::Accumulator;
 pub(crate) use entities::properties;
@@ -19,7 +20,7 @@ macro_rules! functions {
     ($($variant:ident $name:literal $least:literal $most:literal $result:ident,)*) => {
         /// A scalar function.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Function { $($variant,)* }
+        pub(crate) enum Function { $($variant,)* Temporal(temporal::TemporalFunction) }
 
         const FUNCTIONS: &[(&str, Function, usize, usize, Type)] = &[
             $(($name, Function::$variant, $least, $most, Type::$result),)*
@@ -126,6 +127,9 @@ pub(crate) fn find(name: &str) -> Option<(Function, usize, usize, Type)> {
         "ceiling" => "ceil",
         _ => name,
     };
+    if let Some((function, least, most)) = temporal::find(&name.to_ascii_lowercase()) {
+        return Some((Function::Temporal(function), least, most, Type::Any));
+    }
     let entry = FUNCTIONS.iter().find(|entry| entry.0.eq_ignore_ascii_case(alias))?;
     Some((entry.1, entry.2, entry.3, entry.4.clone()))
 }
@@ -138,13 +142,8 @@ pub(crate) fn find_aggregate(name: &str) -> Option<(AggregateKind, usize, Type)>
 
 /// Functions of other implementations, which are refused by name.
 pub(crate) fn find_unsupported(name: &str) -> Option<&'static str> {
-    const TEMPORAL: [&str; 7] =
-        ["date", "datetime", "duration", "localdatetime", "localtime", "time", "timestamp"];
     let lower = name.to_ascii_lowercase();
     let root = lower.split('.').next().unwrap_or_default();
-    if TEMPORAL.contains(&root) {
-        return Some("temporal functions");
-    }
     match root {
         "point" | "distance" => Some("spatial functions"),
         "apoc" | "gds" => Some("procedure libraries"),
@@ -178,6 +177,7 @@ pub(crate) fn call(run: &Run<'_>, function: Function, arguments: &[Value]) -> Re
         Head | IsEmpty | Last | Range | Reverse | Size | Tail => {
             lists::call(run, function, arguments)
         }
+        Temporal(function) => temporal::call(run, function, arguments),
         Left | LTrim | Replace | Right | RTrim | Split | Substring | ToLower | ToUpper | Trim => {
             strings::call(run, function, arguments)
         }

@@ -216,7 +216,10 @@ impl Parser<'_> {
     }
 
     fn scalar_type(&mut self) -> Result<Scalar> {
-        let Name { text, span } = self.any_name("a type")?;
+        let Name { mut text, span } = self.any_name("a type")?;
+        if ["LOCAL", "ZONED"].iter().any(|first| text.eq_ignore_ascii_case(first)) {
+            text = format!("{text} {}", self.any_name("TIME or DATETIME")?.text).into();
+        }
         match Scalar::named(&text) {
             Some(scalar) => Ok(scalar),
             None => self.unsupported(span, &format!("the property type {text}")),

@@ -2,6 +2,7 @@
 
 use crate::ast::BinaryOp;
 use crate::error::{Class, Detail, Error, Result};
+use crate::temporal::{Amount, Temporal};
 use crate::value::{Value, equals, plain_text};
 
 use super::{Run, regex};
@@ -29,13 +30,46 @@ fn calculate(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) -> Result<
         (Value::Integer(_) | Value::Float(_), Value::Integer(_) | Value::Float(_)) => {
             Ok(Value::Float(floats(operator, as_float(a), as_float(b))))
         }
+        (Value::Temporal(x), y) if !is_joined(y) => {
+            temporal(operator, x, y).unwrap_or_else(|| cannot(a, b))
+        }
+        (x, Value::Temporal(y)) if operator == BinaryOp::Multiply => {
+            temporal(operator, y, x).unwrap_or_else(|| cannot(a, b))
+        }
         _ if operator == BinaryOp::Add => add(run, a, b),
-        _ => Err(Error::type_mismatch(format!(
-            "cannot calculate with {} and {}",
-            a.type_name(),
-            b.type_name()
-        ))),
+        _ => cannot(a, b),
     }
+}
+
+fn cannot(a: &Value, b: &Value) -> Result<Value> {
+    let message = format!("cannot calculate with {} and {}", a.type_name(), b.type_name());
+    Err(Error::type_mismatch(message))
+}
+
+/// Whether `+` joins a value to a text or a list.
+fn is_joined(value: &Value) -> bool {
+    matches!(value, Value::Text(_) | Value::List(_))
+}
+
+/// Calculates with a temporal value; `None` if the types do not fit.
+fn temporal(operator: BinaryOp, a: &Temporal, b: &Value) -> Option<Result<Value>> {
+    let amount = match b {
+        Value::Integer(number) => Some(Amount::Integer(*number)),
+        Value::Float(number) => Some(Amount::Float(*number)),
+        _ => None,
+    };
+    let result = match (operator, b, amount) {
+        (BinaryOp::Add, Value::Temporal(b), _) => a.plus(b, false)?,
+        (BinaryOp::Subtract, Value::Temporal(b), _) => a.plus(b, true)?,
+        (BinaryOp::Multiply, _, Some(by)) => a.times(by)?,
+        (BinaryOp::Divide, _, Some(by)) => a.divided(by)?,
+        _ => return None,
+    };
+    Some(
+        result.map(Value::from).map_err(|message| {
+            Error::run(Class::ArithmeticError, Detail::NumberOutOfRange, message)
+        }),
+    )
 }
 
 fn as_float(value: &Value) -> f64 {

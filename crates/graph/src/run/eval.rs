@@ -148,6 +148,10 @@ pub(super) fn property(run: &Run<'_>, of: &Value, key: Symbol) -> Result<Value> 
             }
         }
         Value::Map(map) => Ok(map.get(run.name(key)).cloned().unwrap_or_default()),
+        Value::Temporal(it) => it.component(run.name(key)).ok_or_else(|| {
+            let message = format!("{} has no {}", of.type_name(), run.name(key));
+            Error::run(Class::ArgumentError, Detail::InvalidArgumentValue, message)
+        }),
         Value::Null => Ok(Value::Null),
         other => Err(Error::type_mismatch(format!("{} has no properties", other.type_name()))),
     }

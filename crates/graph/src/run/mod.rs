@@ -32,6 +32,7 @@ use crate::error::{Class, Detail, Error, Phase, Problem, Result};
 use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
 use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
+use crate::temporal::Temporal;
 use crate::value::{Datum, GroupKey, Value};
 
 /// The current values of all variables, indexed by [`crate::ir::Slot`].
@@ -110,6 +111,8 @@ pub(crate) struct Run<'r> {
     /// Deleted relationships, whose type can still be asked for.
     deleted_edges: RefCell<HashMap<i64, Edge>>,
     random: Cell<u64>,
+    /// The time at which the query began, if it was asked for.
+    now: OnceCell<Temporal>,
     regexes: regex::Regexes,
 }
 
@@ -187,6 +190,7 @@ impl<'r> Run<'r> {
             deleted: RefCell::default(),
             deleted_edges: RefCell::default(),
             random: Cell::new(seed()),
+            now: OnceCell::new(),
             regexes: regex::Regexes::default(),
         })
     }
@@ -324,6 +328,11 @@ impl<'r> Run<'r> {
         state ^= state << 17;
         self.random.set(state);
         (state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The time of the query, the same for all its rows.
+    pub(crate) fn now(&self) -> &Temporal {
+        self.now.get_or_init(Temporal::now)
     }
 
     /// Notes that constraints must be checked for this node or relationship.

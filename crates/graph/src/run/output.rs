@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::functions::properties;
 use crate::graph::Entity;
 use crate::ir::Slot;
+use crate::temporal::Temporal;
 use crate::value::{Datum, NodeDatum, PathDatum, RelationshipDatum, Value};
 
 use super::{Row, Run};
@@ -52,6 +53,10 @@ impl Output<'_, '_> {
                 Datum::List(list.iter().map(|value| self.datum(value)).collect::<Result<_>>()?)
             }
             Value::Map(map) => Datum::Map(self.entries(map.entries())?),
+            Value::Temporal(it) => {
+                self.take(size_of::<Temporal>() + TEXT)?;
+                Datum::Temporal(Box::new((**it).clone()))
+            }
             Value::Node(id) => Datum::Node(Box::new(self.node(*id)?)),
             Value::Relationship(id) => Datum::Relationship(Box::new(self.relationship(*id)?)),
             Value::Path(path) => {

@@ -20,6 +20,7 @@ pub fn equals(a: &Value, b: &Value) -> Option<bool> {
         (Map(a), Map(b)) => maps_equal(a, b),
         (Node(a), Node(b)) | (Relationship(a), Relationship(b)) => Some(a == b),
         (Path(a), Path(b)) => Some(a == b),
+        (Temporal(a), Temporal(b)) => Some(a == b),
         _ => Some(false),
     }
 }
@@ -67,6 +68,7 @@ pub fn compare(a: &Value, b: &Value) -> Option<Option<Ordering>> {
             }
             Some(Some(a.len().cmp(&b.len())))
         }
+        (Temporal(a), Temporal(b)) => a.compare(b).map(Some),
         _ => None,
     }
 }
@@ -116,6 +118,7 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
         (Map(a), Map(b)) => a.keys().cmp(b.keys()).then_with(|| order_all(a.values(), b.values())),
         (Node(a), Node(b)) | (Relationship(a), Relationship(b)) => a.cmp(b),
         (Path(a), Path(b)) => a.cmp(b),
+        (Temporal(a), Temporal(b)) => a.order(b),
         _ => rank(a).cmp(&rank(b)),
     }
 }
@@ -145,10 +148,11 @@ fn rank(value: &Value) -> u8 {
         Value::Relationship(_) => 2,
         Value::List(_) => 3,
         Value::Path(_) => 4,
-        Value::Text(_) => 5,
-        Value::Boolean(_) => 6,
-        Value::Integer(_) | Value::Float(_) => 7,
-        Value::Null => 8,
+        Value::Temporal(_) => 5,
+        Value::Text(_) => 6,
+        Value::Boolean(_) => 7,
+        Value::Integer(_) | Value::Float(_) => 8,
+        Value::Null => 9,
     }
 }
 
@@ -239,6 +243,7 @@ fn hash_value<H: Hasher>(value: &Value, state: &mut H) {
         }
         Value::Node(id) | Value::Relationship(id) => id.hash(state),
         Value::Path(path) => path.hash(state),
+        Value::Temporal(it) => it.hash(state),
     }
 }
 

@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Value;
+use crate::temporal::Temporal;
 
 /// A value outside of a query: plain data, with the complete content of nodes and
 /// relationships.
@@ -32,6 +34,9 @@ pub enum Datum {
     Relationship(Box<RelationshipDatum>),
     /// A path.
     Path(Box<PathDatum>),
+    /// A date, a time, or a duration.
+    #[serde(deserialize_with = "valid_temporal")]
+    Temporal(Box<Temporal>),
 }
 
 /// A node with its labels and properties.
@@ -92,8 +97,15 @@ impl Datum {
                 nodes: path.nodes.iter().map(|node| node.id).collect(),
                 relationships: path.relationships.iter().map(|edge| edge.id).collect(),
             })),
+            Datum::Temporal(it) => Value::from((**it).clone()),
         }
     }
+}
+
+/// Refuses temporal values that are out of range.
+fn valid_temporal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Temporal>, D::Error> {
+    let it = Box::<Temporal>::deserialize(deserializer)?;
+    if it.is_valid() { Ok(it) } else { Err(D::Error::custom("a temporal value is out of range")) }
 }
 
 /// Limits the depth of lists and maps that another process sends.

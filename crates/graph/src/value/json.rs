@@ -89,6 +89,7 @@ impl Serialize for AsJson<'_> {
                 map.serialize_entry("relationships", &Items(&path.relationships))?;
                 map.end()
             }
+            Datum::Temporal(it) => serializer.collect_str(it),
         }
     }
 }

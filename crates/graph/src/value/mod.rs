@@ -8,6 +8,8 @@ mod text;
 
 use std::sync::Arc;
 
+use crate::temporal::Temporal;
+
 pub(crate) use body::{Extent, live};
 pub use body::{List, MAX_DEPTH, Map, Text};
 pub(crate) use compare::GroupKey;
@@ -39,7 +41,12 @@ pub enum Value {
     Relationship(i64),
     /// A path in the graph.
     Path(Arc<Path>),
+    /// A date, a time, or a duration.
+    Temporal(Arc<Temporal>),
 }
+
+/// The memory for a temporal value, with its allocation and a typical name of a time zone.
+const TEMPORAL: usize = size_of::<Temporal>() + 64;
 
 /// A path in the graph: one node more than relationships.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -90,6 +97,7 @@ impl Value {
             Value::Node(_) => "a node",
             Value::Relationship(_) => "a relationship",
             Value::Path(_) => "a path",
+            Value::Temporal(it) => it.kind().name(),
         }
     }
 
@@ -104,6 +112,7 @@ impl Value {
             Value::List(list) => list.extent(),
             Value::Map(map) => map.extent(),
             Value::Path(path) => Extent { bytes: Extent::SCALAR.bytes + path.size(), depth: 0 },
+            Value::Temporal(_) => Extent { bytes: Extent::SCALAR.bytes + TEMPORAL, depth: 0 },
             _ => Extent::SCALAR,
         }
     }
@@ -120,6 +129,7 @@ impl Value {
         match self {
             Value::Text(text) => text.held(),
             Value::Path(path) => path.size(),
+            Value::Temporal(_) => TEMPORAL,
             _ => 0,
         }
     }
@@ -138,7 +148,11 @@ impl Value {
     /// Whether a node or relationship can store this as a property.
     pub fn is_storable(&self) -> bool {
         match self {
-            Value::Boolean(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => true,
+            Value::Boolean(_)
+            | Value::Integer(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Temporal(_) => true,
             Value::List(list) => {
                 list.iter().all(|value| value.is_storable() && !matches!(value, Value::List(_)))
             }
@@ -175,6 +189,12 @@ impl From<f64> for Value {
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
         Value::text(value)
+    }
+}
+
+impl From<Temporal> for Value {
+    fn from(value: Temporal) -> Self {
+        Value::Temporal(Arc::new(value))
     }
 }
 

@@ -13,13 +13,14 @@ pub(crate) fn number_text(number: f64) -> String {
     }
 }
 
-/// The text of a string, number or boolean; `None` for other values.
+/// The text of a string, number, boolean or temporal value; `None` for other values.
 pub(crate) fn plain_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Boolean(value) => Some(value.to_string().into()),
         Value::Integer(value) => Some(value.to_string().into()),
         Value::Float(value) => Some(number_text(*value).into()),
         Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Temporal(it) => Some(it.to_string().into()),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ mod constraints;
 mod errors;
 mod planning;
 mod reading;
+mod temporal;
 mod writing;
 
 use std::collections::BTreeMap;

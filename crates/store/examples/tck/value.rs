@@ -23,6 +23,8 @@ pub(super) fn show(value: &Datum, sorted: bool) -> String {
         Datum::Integer(value) => value.to_string(),
         Datum::Float(value) => format!("{value:?}"),
         Datum::Text(text) => format!("{text:?}"),
+        // The kit writes temporal values as texts.
+        Datum::Temporal(it) => format!("{:?}", it.to_string()),
         Datum::List(list) => {
             let mut items: Vec<String> = list.iter().map(|item| show(item, sorted)).collect();
             if sorted {

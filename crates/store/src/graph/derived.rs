@@ -71,6 +71,7 @@ pub(crate) fn from_lookup(value: &isolith_sql::Value) -> Option<Value> {
             b"t" => Some(Value::Boolean(true)),
             b"f" => Some(Value::Boolean(false)),
             b"n" => Some(Value::Float(f64::NAN)),
+            [b'd', encoded @ ..] => bytes::read_temporal(encoded).map(Value::from),
             _ => None,
         },
         Looked::Text(_) | Looked::Null => None,

@@ -76,6 +76,7 @@ impl<'a> TruthGraph<'a> {
 const MAX_LOOKUP_LEN: usize = 200;
 
 /// The lookup form of a value: equal for equal values, and occasionally for different ones.
+/// That of a temporal value is [`temporal_form`].
 fn lookup(value: &Value) -> ValueRef<'_> {
     match value {
         Value::Integer(number) => ValueRef::Integer(*number),
@@ -85,6 +86,14 @@ fn lookup(value: &Value) -> ValueRef<'_> {
         Value::Boolean(false) => ValueRef::Blob(b"f"),
         Value::Boolean(true) => ValueRef::Blob(b"t"),
         _ => ValueRef::Blob(b"l"),
+    }
+}
+
+/// The lookup form of a temporal value, from which it can be restored; `None` for other types.
+fn temporal_form(value: &Value) -> Option<Vec<u8>> {
+    match value {
+        Value::Temporal(it) => Some([b"d".as_slice(), &bytes::write_temporal(it)].concat()),
+        _ => None,
     }
 }
 
@@ -108,7 +117,10 @@ struct Lookup<'a>(&'a Value);
 
 impl ToSql for Lookup<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(lookup(self.0)))
+        Ok(match temporal_form(self.0) {
+            Some(bytes) => ToSqlOutput::Owned(rusqlite::types::Value::Blob(bytes)),
+            None => ToSqlOutput::Borrowed(lookup(self.0)),
+        })
     }
 }
 

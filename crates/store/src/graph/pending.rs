@@ -11,7 +11,7 @@ use isolith_sql::Connection;
 use isolith_sql::ValueRef;
 use isolith_types::Failure;
 
-use super::{TruthGraph, batch, failure, lookup, shortest_alike};
+use super::{TruthGraph, batch, failure, lookup, shortest_alike, temporal_form};
 use crate::sqlite::During;
 
 /// Maximum number of pending endpoint rows.
@@ -57,12 +57,18 @@ impl NewEdge {
 struct NewValue {
     key: u32,
     value: Value,
+    /// The lookup form of a temporal value.
+    temporal: Option<Box<[u8]>>,
     node: i64,
 }
 
 impl NewValue {
     fn row(&self) -> [ValueRef<'_>; 3] {
-        [integer(self.key), lookup(&self.value), integer(self.node)]
+        let value = match &self.temporal {
+            Some(bytes) => ValueRef::Blob(bytes),
+            None => lookup(&self.value),
+        };
+        [integer(self.key), value, integer(self.node)]
     }
 
     /// Approximately table order; rows out of order are only slower to write.
@@ -148,7 +154,8 @@ impl TruthGraph<'_> {
 
     /// Indexes a node by a property value.
     pub(super) fn index_value(&self, node: i64, key: u32, value: &Value) -> Result<(), Failure> {
-        let value = NewValue { key, value: shortest_alike(value), node };
+        let temporal = temporal_form(value).map(Vec::into_boxed_slice);
+        let value = NewValue { key, value: shortest_alike(value), temporal, node };
         let values = put(&self.changing().pending.values, value);
         self.flush_if(values >= MAX_VALUES)
     }

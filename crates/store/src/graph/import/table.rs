@@ -1,7 +1,7 @@
 //! CSV tables: a header with column names and types, then rows.
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use isolith_graph::{Datum, Value};
+use isolith_graph::{Datum, Temporal, TemporalKind, Value};
 use isolith_types::{Code, Failure, counted};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
@@ -15,6 +15,7 @@ pub(super) enum ColumnType {
     Boolean,
     /// A JSON value: any of the others, or a flat list.
     Json,
+    Temporal(TemporalKind),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -65,7 +66,12 @@ impl Column {
             "float" => ColumnType::Float,
             "bool" => ColumnType::Boolean,
             "json" => ColumnType::Json,
-            _ => return Err(bad_header(format!("{kind:?} in {text:?} is not a column type"))),
+            _ => match TemporalKind::named(kind) {
+                Some(kind) => ColumnType::Temporal(kind),
+                None => {
+                    return Err(bad_header(format!("{kind:?} in {text:?} is not a column type")));
+                }
+            },
         };
         match name.is_empty() {
             true => Err(bad_header("a column has no name".to_owned())),
@@ -100,6 +106,7 @@ impl Column {
                 text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean)
             }
             ColumnType::Json => json_value(text),
+            ColumnType::Temporal(kind) => Temporal::parsed(*kind, text).map(Value::from),
         };
         value.ok_or_else(|| {
             let wanted = match kind {
@@ -108,6 +115,7 @@ impl Column {
                 ColumnType::Float => "a number",
                 ColumnType::Boolean => "true or false",
                 ColumnType::Json => "JSON: a string, a number, a boolean or a flat list",
+                ColumnType::Temporal(kind) => kind.name(),
             };
             let shown: String = text.chars().take(40).collect();
             format!("{name} is {shown:?}, which is not {wanted}")

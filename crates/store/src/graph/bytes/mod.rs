@@ -1,7 +1,9 @@
 //! Encoding of properties: one after another, each with the id of its name, so that one can be
 //! read without decoding the others.
 
-use isolith_graph::Value;
+mod temporal;
+
+use isolith_graph::{Temporal, Value};
 
 const FALSE: u8 = 0;
 const TRUE: u8 = 1;
@@ -18,6 +20,20 @@ pub(super) fn write<'a>(properties: impl Iterator<Item = (u32, &'a Value)>) -> V
         put_value(&mut bytes, value);
     }
     bytes
+}
+
+/// Encodes a temporal value alone.
+pub(super) fn write_temporal(value: &Temporal) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    temporal::put(&mut bytes, value);
+    bytes
+}
+
+/// Decodes a temporal value; `None` if the bytes are malformed.
+pub(super) fn read_temporal(bytes: &[u8]) -> Option<Temporal> {
+    let (tag, rest) = bytes.split_first()?;
+    let mut rest = PropertyReader(rest);
+    rest.temporal(*tag).filter(|_| rest.0.is_empty())
 }
 
 /// Decodes all properties; `None` if the bytes are malformed.
@@ -66,7 +82,7 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
         Value::Boolean(true) => bytes.push(TRUE),
         Value::Integer(number) => {
             bytes.push(INTEGER);
-            put_number(bytes, ((number << 1) ^ (number >> 63)).cast_unsigned());
+            temporal::put_signed(bytes, *number);
         }
         Value::Float(number) => {
             bytes.push(FLOAT);
@@ -74,9 +90,9 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
         }
         Value::Text(text) => {
             bytes.push(TEXT);
-            put_number(bytes, text.len() as u64);
-            bytes.extend_from_slice(text.as_bytes());
+            put_text(bytes, text);
         }
+        Value::Temporal(it) => temporal::put(bytes, it),
         Value::List(list) => {
             bytes.push(LIST);
             put_number(bytes, list.len() as u64);
@@ -84,6 +100,11 @@ fn put_value(bytes: &mut Vec<u8>, value: &Value) {
         }
         _ => debug_assert!(false, "{} cannot be stored", value.type_name()),
     }
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    put_number(bytes, text.len() as u64);
+    bytes.extend_from_slice(text.as_bytes());
 }
 
 fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -121,19 +142,19 @@ impl<'a> PropertyReader<'a> {
         None
     }
 
+    fn text(&mut self) -> Option<&'a str> {
+        let length = self.number()?;
+        std::str::from_utf8(self.take(length)?).ok()
+    }
+
     fn value(&mut self) -> Option<Value> {
         Some(match self.byte()? {
             FALSE => Value::Boolean(false),
             TRUE => Value::Boolean(true),
-            INTEGER => {
-                let number = self.number()?;
-                Value::Integer((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
-            }
+            INTEGER => Value::Integer(self.signed()?),
             FLOAT => Value::Float(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
-            TEXT => {
-                let length = self.number()?;
-                Value::text(std::str::from_utf8(self.take(length)?).ok()?)
-            }
+            TEXT => Value::text(self.text()?),
+            tag @ temporal::DATE..=temporal::DURATION => Value::from(self.temporal(tag)?),
             LIST => {
                 let count = self.number()?;
                 // Every value takes at least one byte, so a damaged count cannot over-allocate.
@@ -165,6 +186,7 @@ impl<'a> PropertyReader<'a> {
                 let length = self.number()?;
                 self.take(length)?;
             }
+            tag @ temporal::DATE..=temporal::DURATION => self.skip_temporal(tag)?,
             LIST => {
                 for _ in 0..self.number()? {
                     self.skip()?;
@@ -182,13 +204,27 @@ mod tests {
 
     #[test]
     fn encoded_properties_round_trip() {
-        let list = Value::list(vec![Value::Integer(-1), Value::text("ü"), Value::Boolean(true)]);
+        let zone = Some("Europe/Stockholm".into());
+        let zoned = Temporal::DateTime { seconds: 7, nanos: 1, offset: 3600, zone };
+        let list = Value::list(vec![
+            Value::from(zoned.clone()),
+            Value::Integer(-1),
+            Value::text("ü"),
+            Value::Boolean(true),
+        ]);
         let values = [
             Value::Boolean(false),
             Value::Integer(i64::MIN),
             Value::Integer(i64::MAX),
             Value::Float(-0.5),
             Value::text(""),
+            Value::from(Temporal::Date(-5)),
+            Value::from(Temporal::LocalTime(86_399_999_999_999)),
+            Value::from(Temporal::Time { nanos: 1, offset: -64_800 }),
+            Value::from(Temporal::LocalDateTime { seconds: -1, nanos: 999_999_999 }),
+            Value::from(Temporal::DateTime { seconds: 7, nanos: 1, offset: 3600, zone: None }),
+            Value::from(zoned),
+            Value::from(Temporal::Duration { months: -1, days: 2, seconds: i64::MIN, nanos: 3 }),
             list,
             Value::list(Vec::new()),
         ];
@@ -209,7 +245,15 @@ mod tests {
         for cut in 1..bytes.len() {
             assert!(read(&bytes[..cut]).is_none(), "{cut}");
         }
-        assert!(read(&[1, 9]).is_none());
+        assert!(read(&[1, 13]).is_none());
+        for value in [
+            Temporal::LocalTime(-1),
+            Temporal::Date(i64::MAX),
+            Temporal::DateTime { seconds: 0, nanos: 0, offset: 0, zone: Some("a]b".into()) },
+        ] {
+            let bytes = write([(7, &Value::from(value))].into_iter());
+            assert!(read(&bytes).is_none());
+        }
         assert!(read_one(&[1, LIST, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0], 2).is_none());
     }
 }
