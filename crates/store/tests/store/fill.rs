@@ -97,6 +97,11 @@ fn fill_graph(store: &mut TestStore) {
                 -[:KNOWS {since: 1833}]->(:Person:Engineer {name: 'Charles'})";
     let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
     store.one(ChangeGraph { query }).unwrap();
+    let text = "MATCH (a:Engineer) SET a.born = date('1791-12-26'), \
+        a.met = [datetime('1833-06-05T20:00[Europe/London]'), time('20:00Z')], \
+        a.worked = duration('P1Y2M3DT4.5S')";
+    let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
+    store.one(ChangeGraph { query }).unwrap();
     let text = "CREATE CONSTRAINT FOR (p:Person) REQUIRE p.name IS UNIQUE";
     let query = CypherQuery { text: text.to_owned(), ..CypherQuery::default() };
     store.one(ChangeGraph { query }).unwrap();

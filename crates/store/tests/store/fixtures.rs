@@ -26,6 +26,14 @@ const PARSED_AGAIN: u32 = 10;
 /// The first version that records the parser of a file.
 const FIRST_WITH_PARSER: u32 = 11;
 
+/// The first version with dates, times and durations.
+const FIRST_WITH_DATES: u32 = 16;
+const DATES: &str = "MATCH (a {born: date('1791-12-26')}) RETURN a.born, a.met, a.worked";
+const DATES_FOUND: [&str; 1] = [concat!(
+    r#""1791-12-26" ["1833-06-05T20:00-00:01:15[Europe/London]","20:00Z"] "#,
+    r#""P1Y2M3DT4.5S""#
+)];
+
 fn path(version: u32) -> PathBuf {
     let name = format!("tests/fixtures/version-{version}.sqlite.lz4");
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -115,6 +123,11 @@ fn every_schema_version_can_be_salvaged() {
         let snapshot = reader.snapshot().unwrap();
         check_facts(&snapshot);
         check_memory(&snapshot);
+        if version >= FIRST_WITH_DATES {
+            let query = CypherQuery { text: DATES.to_owned(), ..CypherQuery::default() };
+            let answer = snapshot.cypher(&query, None).unwrap();
+            assert_eq!(answer.count, 1, "version {version}");
+        }
         let files = snapshot.files(1, None, None, 10).unwrap();
         let parsers: Vec<u32> = files.iter().map(|file| file.parser).collect();
         assert_eq!(parsers, [u32::from(version >= FIRST_WITH_PARSER); 2], "version {version}");
@@ -222,6 +235,9 @@ fn check_graph(version: u32, snapshot: &Snapshot<'_>) {
         let known =
             "MATCH (a:Person)-[r:KNOWS]->(b:Engineer) RETURN a.age, a.tags, r.since, b.name";
         assert_eq!(rows(known), [r#"36 ["x",2.5,true] 1833 "Charles""#]);
+        if version >= FIRST_WITH_DATES {
+            assert_eq!(rows(DATES), DATES_FOUND);
+        }
         let calls = "MATCH (a)-[:CALLS]->(b) RETURN a.name, b.name";
         assert_eq!(rows(calls), [r#""main" "helper""#]);
     }

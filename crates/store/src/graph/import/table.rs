@@ -258,7 +258,7 @@ mod tests {
             ("", "the header is empty"),
             ("a,,b", "a column has no name"),
             ("a:int,a", "duplicate column \"a\""),
-            ("a:date", "\"date\" in \"a:date\" is not a column type"),
+            ("a:point", "\"point\" in \"a:point\" is not a column type"),
         ] {
             assert_eq!(TableHeader::read(line, b',').unwrap_err().message, expected);
         }
