@@ -37,6 +37,8 @@ pub(crate) struct Name {
 #[derive(Debug)]
 pub(crate) enum Statement {
     Query(UnionQuery),
+    /// A query that is not run, but described.
+    Explain(UnionQuery),
     Constraint(ConstraintCommand),
 }
 
@@ -49,11 +51,39 @@ pub(crate) enum ConstraintCommand {
 }
 
 /// One or more queries joined by `UNION`.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UnionQuery {
     pub(crate) parts: Vec<SingleQuery>,
     /// For each part but the first, whether it is joined by `UNION ALL`.
     pub(crate) unions: Vec<(bool, Span)>,
+}
+
+impl UnionQuery {
+    pub(crate) fn writes(&self) -> bool {
+        let clauses = self.parts.iter().flat_map(|part| &part.clauses);
+        clauses.into_iter().any(|clause| clause.write().is_some())
+    }
+}
+
+/// What a subquery in an expression gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SubqueryKind {
+    /// Whether there is a row.
+    Exists,
+    /// The number of rows.
+    Count,
+    /// The values of the only column.
+    Collect,
+}
+
+impl SubqueryKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            SubqueryKind::Exists => "EXISTS",
+            SubqueryKind::Count => "COUNT",
+            SubqueryKind::Collect => "COLLECT",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +102,39 @@ pub(crate) enum Clause {
     Set { items: Vec<SetItem>, span: Span },
     Remove { items: Vec<RemoveItem>, span: Span },
     Delete { detach: bool, targets: Vec<Expr>, span: Span },
+    Foreach { variable: Name, list: Expr, body: SingleQuery, span: Span },
+    Call { subquery: UnionQuery, imports: Imports, optional: bool, span: Span },
+    Procedure(ProcedureClause),
+}
+
+/// A call of a procedure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ProcedureClause {
+    pub(crate) name: Name,
+    /// `None` without parentheses.
+    pub(crate) arguments: Option<Vec<Expr>>,
+    pub(crate) yields: Option<Yields>,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) span: Span,
+}
+
+/// What follows `YIELD`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Yields {
+    Star,
+    /// Outputs, and what they are renamed to.
+    Items(Vec<(Name, Option<Name>)>),
+}
+
+/// The variables that a subquery in `CALL` sees.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Imports {
+    /// Those of a `WITH` at its beginning.
+    With,
+    /// `CALL (*)`
+    All,
+    /// `CALL (a, b)`
+    Names(Vec<Name>),
 }
 
 impl Clause {
@@ -83,6 +146,10 @@ impl Clause {
             Clause::Set { span, .. } => Some(("SET", *span)),
             Clause::Remove { span, .. } => Some(("REMOVE", *span)),
             Clause::Delete { span, .. } => Some(("DELETE", *span)),
+            Clause::Foreach { span, .. } => Some(("FOREACH", *span)),
+            Clause::Call { subquery, span, .. } if subquery.writes() => {
+                Some(("a CALL that writes", *span))
+            }
             _ => None,
         }
     }
@@ -145,10 +212,50 @@ impl PathPattern {
     }
 }
 
+/// A condition on the labels of a node, or on the type of a relationship.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum LabelExpr {
+    Name(Name),
+    /// `%`: any label.
+    Wildcard,
+    Not(Box<LabelExpr>),
+    All(Vec<LabelExpr>),
+    Any(Vec<LabelExpr>),
+}
+
+impl LabelExpr {
+    /// Appends the names if all of them are required, and nothing else.
+    pub(crate) fn as_names(&self, names: &mut Vec<Name>) -> bool {
+        match self {
+            LabelExpr::Name(name) => {
+                names.push(name.clone());
+                true
+            }
+            LabelExpr::All(terms) => terms.iter().all(|term| term.as_names(names)),
+            LabelExpr::Wildcard | LabelExpr::Not(_) | LabelExpr::Any(_) => false,
+        }
+    }
+
+    /// The names if one of them is required, and nothing else.
+    pub(crate) fn as_choice(&self) -> Option<Vec<Name>> {
+        let name = |expr: &LabelExpr| match expr {
+            LabelExpr::Name(name) => Some(name.clone()),
+            _ => None,
+        };
+        match self {
+            LabelExpr::Any(choices) => choices.iter().map(name).collect(),
+            expr => Some(vec![name(expr)?]),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodePattern {
     pub(crate) variable: Option<Name>,
     pub(crate) labels: Vec<Name>,
+    /// A label expression that is not just a list of labels.
+    pub(crate) choice: Option<LabelExpr>,
+    pub(crate) filter: Option<Expr>,
     pub(crate) properties: Option<Expr>,
     pub(crate) span: Span,
 }
@@ -157,6 +264,9 @@ pub(crate) struct NodePattern {
 pub(crate) struct RelPattern {
     pub(crate) variable: Option<Name>,
     pub(crate) types: Vec<Name>,
+    /// A type expression that is not just a choice of types.
+    pub(crate) choice: Option<LabelExpr>,
+    pub(crate) filter: Option<Expr>,
     pub(crate) direction: Direction,
     /// The minimum and maximum length of a variable-length pattern.
     pub(crate) length: Option<(Option<u64>, Option<u64>)>,
@@ -185,6 +295,8 @@ pub(crate) enum BinaryOp {
     EndsWith,
     Contains,
     Matches,
+    /// `||`, for strings and lists only.
+    Concatenate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,6 +333,7 @@ pub(crate) enum ExprKind {
     Index(Expr, Expr),
     Slice(Expr, Option<Expr>, Option<Expr>),
     HasLabels(Expr, Vec<Name>),
+    IsLabelled(Expr, LabelExpr),
     List(Vec<Expr>),
     Map(Vec<(Arc<str>, Expr)>),
     MapProjection(Name, Vec<MapPart>),
@@ -268,7 +381,7 @@ pub(crate) enum ExprKind {
         body: Expr,
     },
     Pattern(PathPattern),
-    Exists(SingleQuery),
+    Subquery(SubqueryKind, UnionQuery),
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -127,6 +127,7 @@ pub enum Class {
     ArithmeticError,
     EntityNotFound,
     ParameterMissing,
+    ProcedureError,
     ConstraintVerificationFailed,
 }
 
@@ -145,6 +146,7 @@ pub enum Detail {
     FloatingPointOverflow,
     IntegerOverflow,
     InvalidAggregation,
+    InvalidArgumentPassingMode,
     InvalidArgumentType,
     InvalidArgumentValue,
     InvalidClauseComposition,
@@ -167,6 +169,7 @@ pub enum Detail {
     NoVariablesInScope,
     NonConstantExpression,
     NumberOutOfRange,
+    ProcedureNotFound,
     RelationshipUniquenessViolation,
     RequiresDirectedRelationship,
     UndefinedVariable,

@@ -111,6 +111,13 @@ pub trait Graph {
     /// The name of a property.
     fn key_name(&self, key: KeyId) -> Result<Arc<str>, Failure>;
 
+    /// The names of all labels that nodes have, sorted.
+    fn labels(&self) -> Result<Vec<Arc<str>>, Failure>;
+    /// The names of all types that relationships have, sorted.
+    fn relationship_types(&self) -> Result<Vec<Arc<str>>, Failure>;
+    /// The names of all properties, sorted. Some may no longer be set.
+    fn property_keys(&self) -> Result<Vec<Arc<str>>, Failure>;
+
     /// The number of nodes, with this label or in total. It must be cheap and exact: it answers
     /// `count(*)`.
     fn node_count(&self, label: Option<LabelId>) -> Result<u64, Failure>;

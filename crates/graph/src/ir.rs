@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::ast::{BinaryOp, CompareOp, Logic, Quantifier, Shortest};
+use crate::ast::{BinaryOp, CompareOp, Logic, Quantifier, Shortest, SubqueryKind};
 use crate::functions::{AggregateKind, Function};
 use crate::graph::Direction;
+use crate::procedures::Procedure;
 use crate::value::Value;
 
 /// The index of a variable's value in a row.
@@ -18,15 +19,13 @@ pub(crate) struct Symbol(pub(crate) u32);
 /// A checked query, ready to be planned for a graph.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) parts: Vec<Vec<QueryStep>>,
-    /// Whether duplicate rows of the parts are kept.
-    pub(crate) union_all: bool,
+    pub(crate) union: Subquery,
     pub(crate) columns: Vec<String>,
-    /// The slots of the columns, for each part.
-    pub(crate) outputs: Vec<Vec<Slot>>,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) parameters: Vec<Arc<str>>,
     pub(crate) slots: usize,
+    /// The names of variables, by slot.
+    pub(crate) variables: Vec<Option<Arc<str>>>,
     pub(crate) writes: bool,
 }
 
@@ -39,6 +38,40 @@ pub(crate) enum QueryStep {
     Merge(Box<Merge>),
     Set(Vec<SetOp>),
     Delete { detach: bool, targets: Vec<Ex> },
+    Foreach { list: Ex, slot: Slot, body: Vec<QueryStep> },
+    Call(Box<Call>),
+    Procedure(Box<ProcedureCall>),
+}
+
+/// A call of a procedure, for every row.
+#[derive(Debug)]
+pub(crate) struct ProcedureCall {
+    pub(crate) procedure: Arc<Procedure>,
+    pub(crate) arguments: Vec<Ex>,
+    /// The outputs that are used, and their slots.
+    pub(crate) outputs: Vec<(usize, Slot)>,
+    pub(crate) filters: Vec<Ex>,
+}
+
+/// Queries joined by `UNION`, within another one.
+#[derive(Debug)]
+pub(crate) struct Subquery {
+    pub(crate) parts: Vec<Vec<QueryStep>>,
+    /// Whether duplicate rows of the parts are kept.
+    pub(crate) union_all: bool,
+    /// The slots of the columns, for each part.
+    pub(crate) outputs: Vec<Vec<Slot>>,
+}
+
+/// A subquery that runs for every row.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) subquery: Subquery,
+    /// The slots that get the columns.
+    pub(crate) columns: Vec<Slot>,
+    /// Whether a row without results is kept.
+    pub(crate) optional: bool,
+    pub(crate) writes: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +88,8 @@ pub(crate) struct Pattern {
     pub(crate) nodes: Vec<PatternNode>,
     pub(crate) rels: Vec<PatternRel>,
     pub(crate) paths: Vec<PatternPath>,
+    /// Conditions written in the pattern itself.
+    pub(crate) conditions: Vec<Ex>,
 }
 
 #[derive(Debug)]
@@ -147,6 +182,8 @@ pub(crate) enum Ex {
     Index(Box<(Ex, Ex)>),
     Slice(Box<(Ex, Option<Ex>, Option<Ex>)>),
     HasLabels(Box<Ex>, Vec<Symbol>),
+    /// Whether a node has any label.
+    IsLabelled(Box<Ex>),
     List(Vec<Ex>),
     Map(Vec<(Arc<str>, Ex)>),
     MapProjection(Slot, Vec<MapEntry>),
@@ -163,8 +200,7 @@ pub(crate) enum Ex {
     Quantifier(Quantifier, Box<ListComprehension>),
     Reduce(Box<Reduce>),
     PatternComprehension(Box<PatternComprehension>),
-    /// Whether a subquery returns any row.
-    Exists(Vec<QueryStep>),
+    Subquery(SubqueryKind, Box<Subquery>),
     /// The shortest path between two bound nodes, as a value.
     ShortestPath(Box<PatternComprehension>),
 }
@@ -214,6 +250,7 @@ impl Ex {
             Ex::Value(_) | Ex::Parameter(_) | Ex::Slot(_) => {}
             Ex::Property(inner, _)
             | Ex::HasLabels(inner, _)
+            | Ex::IsLabelled(inner)
             | Ex::Not(inner)
             | Ex::Minus(inner)
             | Ex::Plus(inner)
@@ -254,7 +291,7 @@ impl Ex {
                 it.pattern.visit(see);
                 it.map.visit(see);
             }
-            Ex::Exists(steps) => steps.iter().for_each(|step| step.visit(see)),
+            Ex::Subquery(_, subquery) => subquery.visit(see),
         }
     }
 
@@ -284,7 +321,20 @@ impl Match {
             see(&Ex::Slot(rel.slot));
             visit_all(rel.properties.iter().map(|(_, value)| value), see);
         }
-        visit_all(self.filters.iter(), see);
+        visit_all(self.filters.iter().chain(&self.pattern.conditions), see);
+    }
+}
+
+impl Subquery {
+    /// A subquery that only looks for a pattern.
+    pub(crate) fn of_pattern(pattern: Pattern) -> Self {
+        let pattern = Match { optional: false, pattern, filters: Vec::new() };
+        let parts = vec![vec![QueryStep::Match(pattern)]];
+        Subquery { parts, union_all: true, outputs: vec![Vec::new()] }
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Ex)) {
+        self.parts.iter().flatten().for_each(|step| step.visit(see));
     }
 }
 
@@ -303,10 +353,15 @@ impl QueryStep {
                 visit_all(project.order.iter().map(|(ex, _)| ex), see);
                 visit_all(project.filter.iter().chain(&project.skip).chain(&project.limit), see);
             }
+            QueryStep::Call(call) => call.subquery.visit(see),
+            QueryStep::Procedure(call) => {
+                visit_all(call.arguments.iter().chain(&call.filters), see);
+            }
             QueryStep::Create(_)
             | QueryStep::Merge(_)
             | QueryStep::Set(_)
-            | QueryStep::Delete { .. } => {}
+            | QueryStep::Delete { .. }
+            | QueryStep::Foreach { .. } => {}
         }
     }
 }

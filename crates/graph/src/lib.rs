@@ -16,6 +16,7 @@ mod ir;
 mod memory_graph;
 mod parse;
 mod plan;
+mod procedures;
 mod query;
 mod run;
 mod temporal;
@@ -31,7 +32,8 @@ pub use graph::{
     Direction, Edge, Entity, Graph, GraphMut, Hop, KeyId, LabelId, LookupResult, TypeId,
 };
 pub use memory_graph::MemoryGraph;
-pub use query::{Query, prepare};
+pub use procedures::Procedure;
+pub use query::{Query, prepare, prepare_with};
 pub use run::{Flow, Stats};
 pub use temporal::{Temporal, TemporalKind};
 pub use value::{

@@ -68,9 +68,29 @@ impl Names {
         number
     }
 
+    fn sorted(&self) -> Vec<(u32, Arc<str>)> {
+        let mut all: Vec<_> = (0..).zip(self.texts.iter().cloned()).collect();
+        all.sort_by(|a: &(u32, Arc<str>), b| a.1.cmp(&b.1));
+        all
+    }
+
     fn name(&self, number: u32) -> Result<Arc<str>, Failure> {
         self.texts.get(number as usize).cloned().ok_or_else(|| missing("name", i64::from(number)))
     }
+}
+
+/// The names for which a condition holds.
+fn only(
+    all: Vec<(u32, Arc<str>)>,
+    holds: impl Fn(&(u32, Arc<str>)) -> Result<bool, Failure>,
+) -> Result<Vec<Arc<str>>, Failure> {
+    let mut names = Vec::new();
+    for entry in all {
+        if holds(&entry)? {
+            names.push(entry.1);
+        }
+    }
+    Ok(names)
 }
 
 fn missing(what: &str, id: i64) -> Failure {
@@ -181,6 +201,24 @@ impl Graph for MemoryGraph {
 
     fn key_id(&self, name: &str) -> Result<Option<KeyId>, Failure> {
         Ok(self.inner.borrow().keys.numbers.get(name).copied().map(KeyId))
+    }
+
+    fn labels(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let all = self.inner.borrow().labels.sorted();
+        let used = |(number, _): &(u32, Arc<str>)| {
+            Ok::<_, Failure>(self.node_count(Some(LabelId(*number)))? > 0)
+        };
+        only(all, used)
+    }
+
+    fn relationship_types(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let all = self.inner.borrow().kinds.sorted();
+        only(all, |(number, _)| Ok(self.edge_count(Some(TypeId(*number)))? > 0))
+    }
+
+    fn property_keys(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let all = self.inner.borrow().keys.sorted();
+        only(all, |_| Ok(true))
     }
 
     fn label_name(&self, label: LabelId) -> Result<Arc<str>, Failure> {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::ast::{ConstraintCommand, Statement};
 use crate::budget::Budget;
@@ -7,6 +8,7 @@ use crate::error::Result;
 use crate::graph::{Graph, GraphMut};
 use crate::ir::Program;
 use crate::parse::parse;
+use crate::procedures::Procedure;
 use crate::run::{self, Flow, Stats};
 use crate::value::Datum;
 
@@ -20,16 +22,27 @@ pub struct Query {
 #[derive(Debug)]
 enum QueryKind {
     Program(Program),
+    Explain(Program),
     Constraint(ConstraintCommand),
 }
 
 /// Parses and checks a query.
 pub fn prepare(text: &str) -> Result<Query> {
+    prepare_with(text, &[])
+}
+
+/// Like [`prepare`], with more procedures that the query may call.
+pub fn prepare_with(text: &str, procedures: &[Arc<Procedure>]) -> Result<Query> {
     Ok(match parse(text)? {
         Statement::Query(query) => {
-            let mut program = check(text, &query)?;
+            let mut program = check(text, &query, procedures)?;
             let columns = std::mem::take(&mut program.columns);
             Query { kind: QueryKind::Program(program), columns }
+        }
+        Statement::Explain(query) => {
+            let program = check(text, &query, procedures)?;
+            let columns = run::PLAN_COLUMNS.map(str::to_owned).to_vec();
+            Query { kind: QueryKind::Explain(program), columns }
         }
         Statement::Constraint(command) => {
             Query { columns: command.columns(), kind: QueryKind::Constraint(command) }
@@ -42,6 +55,7 @@ impl Query {
     pub fn is_write(&self) -> bool {
         match &self.kind {
             QueryKind::Program(program) => program.writes,
+            QueryKind::Explain(_) => false,
             QueryKind::Constraint(command) => command.is_write(),
         }
     }
@@ -55,7 +69,7 @@ impl Query {
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         let program = match &self.kind {
             QueryKind::Program(program) => Some(program),
-            QueryKind::Constraint(_) => None,
+            QueryKind::Explain(_) | QueryKind::Constraint(_) => None,
         };
         program.into_iter().flat_map(|program| program.parameters.iter().map(|name| &**name))
     }
@@ -94,6 +108,10 @@ impl Query {
         match &self.kind {
             QueryKind::Program(program) => {
                 run::run(program, graph, writer, parameters, budget, sink)
+            }
+            QueryKind::Explain(program) => {
+                run::explain(program, graph, budget, sink)?;
+                Ok(Stats::default())
             }
             QueryKind::Constraint(command) => command.run(graph, writer, budget, sink),
         }

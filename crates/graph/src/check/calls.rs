@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use isolith_types::counted;
 
-use crate::ast::{Expr, ExprKind, Span};
+use crate::ast::{Expr, ExprKind, Span, SubqueryKind};
 use crate::error::{Detail, Result};
 use crate::functions::{self, AggregateKind, Function};
-use crate::ir::{Aggregate, Ex, Match, QueryStep};
+use crate::ir::{Aggregate, Ex, Subquery};
 
 use super::{Checker, Type};
 
@@ -37,8 +37,14 @@ impl Checker<'_> {
             && let ExprKind::Pattern(pattern) = &*arguments[0].kind
         {
             let pattern = self.closed_pattern(pattern)?;
-            let pattern = Match { optional: false, pattern, filters: Vec::new() };
-            return Ok((Ex::Exists(vec![QueryStep::Match(pattern)]), Type::Boolean));
+            let subquery = Box::new(Subquery::of_pattern(pattern));
+            return Ok((Ex::Subquery(SubqueryKind::Exists, subquery), Type::Boolean));
+        }
+        if function == Function::Size
+            && matches!(&*arguments[0].kind, ExprKind::Pattern(it) if it.shortest.is_none())
+        {
+            let message = "size() does not count a pattern; use COUNT { (a)-->(b) }";
+            return self.error(expr.span, Detail::UnexpectedSyntax, message);
         }
         let mut result = result;
         let mut lowered = Vec::with_capacity(arguments.len());

@@ -1,7 +1,9 @@
-use crate::ast::{BinaryOp, Expr, ExprKind, Logic, MapPart, Name, Span};
+use crate::ast::{
+    BinaryOp, Expr, ExprKind, LabelExpr, Logic, MapPart, Name, Quantifier, Span, SubqueryKind,
+};
 use crate::error::{Class, Detail, Error, Result};
 use crate::ir::{
-    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, QueryStep, Reduce,
+    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, Reduce, Slot, Subquery,
 };
 use crate::value::Value;
 
@@ -29,6 +31,7 @@ impl Checker<'_> {
             }
             ExprKind::Property(..) | ExprKind::Index(..) | ExprKind::Slice(..) => self.access(expr),
             ExprKind::HasLabels(of, labels) => self.has_labels(of, labels),
+            ExprKind::IsLabelled(of, labels) => self.is_labelled(of, labels),
             ExprKind::List(items) => self.list(items),
             ExprKind::Map(entries) => {
                 let mut result = Vec::with_capacity(entries.len());
@@ -58,7 +61,9 @@ impl Checker<'_> {
                 self.list_comprehension(expr)
             }
             ExprKind::Reduce { .. } => self.reduce(expr),
-            ExprKind::PatternComprehension { .. } | ExprKind::Pattern(_) | ExprKind::Exists(_)
+            ExprKind::PatternComprehension { .. }
+            | ExprKind::Pattern(_)
+            | ExprKind::Subquery(..)
                 if self.beside_aggregates() =>
             {
                 self.unsupported(expr.span, "a pattern and an aggregate in the same expression")
@@ -70,9 +75,7 @@ impl Checker<'_> {
                                use MATCH or [pattern | expression]";
                 self.error(expr.span, Detail::UnexpectedSyntax, message)
             }
-            ExprKind::Exists(query) => {
-                Ok((Ex::Exists(self.subquery(query, expr.span)?), Type::Boolean))
-            }
+            ExprKind::Subquery(kind, query) => self.subquery(*kind, query, expr.span),
         }
     }
 
@@ -86,8 +89,7 @@ impl Checker<'_> {
             }
             ExprKind::Pattern(pattern) if pattern.shortest.is_none() => {
                 let pattern = self.closed_pattern(pattern)?;
-                let pattern = Match { optional: false, pattern, filters: Vec::new() };
-                Ok(Ex::Exists(vec![QueryStep::Match(pattern)]))
+                Ok(Ex::Subquery(SubqueryKind::Exists, Box::new(Subquery::of_pattern(pattern))))
             }
             _ => {
                 let (ex, kind) = self.expression(expr)?;
@@ -178,6 +180,36 @@ impl Checker<'_> {
             return self.error(of.span, Detail::InvalidArgumentType, message);
         }
         Ok((Ex::HasLabels(Box::new(ex), self.symbols(labels)), Type::Boolean))
+    }
+
+    fn is_labelled(&mut self, of: &Expr, labels: &LabelExpr) -> Result<(Ex, Type)> {
+        let (ex, kind) = self.expression(of)?;
+        if !kind.may_be_any(&[Type::Node, Type::Relationship]) {
+            let message = format!("{} has no labels", kind.name());
+            return self.error(of.span, Detail::InvalidArgumentType, message);
+        }
+        // Evaluated once, however often the condition asks.
+        let slot = self.slot();
+        let filter = Some(self.label_condition(slot, labels));
+        let list = Ex::List(vec![ex]);
+        let it = Box::new(ListComprehension { slot, list, filter, map: None });
+        Ok((Ex::Quantifier(Quantifier::All, it), Type::Boolean))
+    }
+
+    /// Whether the node or relationship in a slot satisfies a label expression.
+    pub(super) fn label_condition(&mut self, slot: Slot, labels: &LabelExpr) -> Ex {
+        let of = || Box::new(Ex::Slot(slot));
+        match labels {
+            LabelExpr::Name(name) => Ex::HasLabels(of(), vec![self.symbol(&name.text)]),
+            LabelExpr::Wildcard => Ex::IsLabelled(of()),
+            LabelExpr::Not(inner) => Ex::Not(Box::new(self.label_condition(slot, inner))),
+            LabelExpr::All(terms) => self.label_conditions(slot, Logic::And, terms),
+            LabelExpr::Any(terms) => self.label_conditions(slot, Logic::Or, terms),
+        }
+    }
+
+    fn label_conditions(&mut self, slot: Slot, logic: Logic, terms: &[LabelExpr]) -> Ex {
+        Ex::Logic(logic, terms.iter().map(|term| self.label_condition(slot, term)).collect())
     }
 
     fn list(&mut self, items: &[Expr]) -> Result<(Ex, Type)> {
@@ -272,6 +304,10 @@ impl Checker<'_> {
                 (numbers, arithmetic(&a_kind, &b_kind))
             }
             BinaryOp::Power => (numbers, Type::Float),
+            BinaryOp::Concatenate => {
+                let joins = [Type::Text, Type::AnyList];
+                (a_kind.may_be_any(&joins) && b_kind.may_be_any(&joins), Type::Any)
+            }
             BinaryOp::In => (b_kind.may_be(&Type::AnyList), Type::Boolean),
             BinaryOp::StartsWith | BinaryOp::EndsWith | BinaryOp::Contains | BinaryOp::Matches => {
                 (true, Type::Boolean)

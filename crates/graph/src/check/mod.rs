@@ -4,7 +4,9 @@
 mod calls;
 mod expressions;
 mod patterns;
+mod procedures;
 mod projection;
+mod subqueries;
 mod types;
 mod writes;
 
@@ -13,45 +15,37 @@ use std::sync::Arc;
 
 pub(crate) use types::Type;
 
-use crate::ast::{Clause, Name, SingleQuery, Span, UnionQuery};
+use crate::ast::{Clause, Name, SingleQuery, Span, SubqueryKind, UnionQuery};
 use crate::error::{Detail, Error, QueryPosition, Result};
 use crate::ir::{Match, Program, QueryStep, Slot, Symbol};
 use crate::parse::problem;
+use crate::procedures::Procedure;
 
 /// Checks a query and resolves its names.
-pub(crate) fn check(text: &str, query: &UnionQuery) -> Result<Program> {
-    let mut checker = Checker::new(text);
-    let mut parts = Vec::new();
-    let mut outputs = Vec::new();
-    let mut columns: Option<Vec<String>> = None;
-    for (at, part) in query.parts.iter().enumerate() {
-        checker.scope = Scope::default();
-        let (steps, names, slots) = checker.part(part)?;
-        if at > 0 {
-            let (all, span) = query.unions[at - 1];
-            if all != query.unions[0].0 {
-                let message = "UNION and UNION ALL cannot be mixed";
-                return checker.error(span, Detail::InvalidClauseComposition, message);
-            }
-            if columns.as_ref().is_some_and(|columns| *columns != names) {
-                let message = "both sides of UNION must have the same columns in the same order";
-                return checker.error(span, Detail::DifferentColumnsInUnion, message);
-            }
-        }
-        columns = Some(names);
-        parts.push(steps);
-        outputs.push(slots);
-    }
+pub(crate) fn check(
+    text: &str,
+    query: &UnionQuery,
+    procedures: &[Arc<Procedure>],
+) -> Result<Program> {
+    let mut checker = Checker::new(text, procedures);
+    let union = checker.union(query, Place::Top)?;
     Ok(Program {
-        parts,
-        union_all: query.unions.first().is_none_or(|(all, _)| *all),
-        columns: columns.unwrap_or_default(),
-        outputs,
+        union: union.subquery,
+        columns: union.columns,
         names: checker.names,
         parameters: checker.parameters,
-        slots: checker.slots,
+        slots: checker.variables.len(),
+        variables: checker.variables,
         writes: checker.writes,
     })
+}
+
+/// Where a query stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    Expression(SubqueryKind),
+    Call,
 }
 
 /// A variable in scope.
@@ -76,11 +70,14 @@ impl Scope {
 
 struct Checker<'a> {
     text: &'a str,
+    /// The procedures besides the ones that every graph has.
+    procedures: &'a [Arc<Procedure>],
     scope: Scope,
     names: Vec<Arc<str>>,
     symbols: HashMap<Arc<str>, Symbol>,
     parameters: Vec<Arc<str>>,
-    slots: usize,
+    /// The names of variables, by slot.
+    variables: Vec<Option<Arc<str>>>,
     writes: bool,
     /// What the current expression over groups may refer to.
     grouping: Option<projection::Grouping>,
@@ -88,23 +85,27 @@ struct Checker<'a> {
     in_aggregate: bool,
     /// Whether aggregates are not allowed here.
     no_aggregates: bool,
+    /// The variables around the current subquery of an expression, which stay visible in it.
+    around: Scope,
     /// How deeply the current subquery is nested.
     nesting: usize,
 }
 
 impl<'a> Checker<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, procedures: &'a [Arc<Procedure>]) -> Self {
         Checker {
             text,
+            procedures,
             scope: Scope::default(),
             names: Vec::new(),
             symbols: HashMap::new(),
             parameters: Vec::new(),
-            slots: 0,
+            variables: Vec::new(),
             writes: false,
             grouping: None,
             in_aggregate: false,
             no_aggregates: true,
+            around: Scope::default(),
             nesting: 0,
         }
     }
@@ -137,12 +138,13 @@ impl<'a> Checker<'a> {
     }
 
     fn slot(&mut self) -> Slot {
-        self.slots += 1;
-        self.slots - 1
+        self.variables.push(None);
+        self.variables.len() - 1
     }
 
     fn declare(&mut self, name: &Arc<str>, kind: Type) -> Slot {
         let slot = self.slot();
+        self.variables[slot] = Some(name.clone());
         self.scope.variables.push(Variable { name: name.clone(), slot, kind });
         slot
     }
@@ -159,10 +161,19 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks one part of a union: its steps, its columns and their slots.
-    fn part(&mut self, query: &SingleQuery) -> Result<(Vec<QueryStep>, Vec<String>, Vec<Slot>)> {
-        self.compose(query, false)?;
+    fn part(
+        &mut self,
+        query: &SingleQuery,
+        place: Place,
+    ) -> Result<(Vec<QueryStep>, Vec<String>, Vec<Slot>)> {
+        self.compose(query, place)?;
         let mut steps = Vec::new();
         let mut columns = (Vec::new(), Vec::new());
+        if let [Clause::Procedure(call)] = query.clauses.as_slice() {
+            let (step, outputs) = self.procedure(call, place == Place::Top)?;
+            let names = outputs.iter().map(|(name, _)| name.to_string()).collect();
+            return Ok((vec![step], names, outputs.iter().map(|(_, slot)| *slot).collect()));
+        }
         for clause in &query.clauses {
             if let Clause::Return(projection) = clause {
                 let (project, names) = self.project(projection, true)?;
@@ -176,14 +187,15 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks the order of clauses.
-    fn compose(&self, query: &SingleQuery, within: bool) -> Result<()> {
+    fn compose(&self, query: &SingleQuery, place: Place) -> Result<()> {
         let detail = Detail::InvalidClauseComposition;
         let mut wrote = None;
         for (at, clause) in query.clauses.iter().enumerate() {
             let last = at + 1 == query.clauses.len();
             if let Some((name, span)) = clause.write() {
-                if within {
-                    return self.error(span, detail, format!("{name} is not allowed in EXISTS"));
+                if let Place::Expression(kind) = place {
+                    let message = format!("{name} is not allowed in {}", kind.name());
+                    return self.error(span, detail, message);
                 }
                 wrote = Some(name);
             }
@@ -204,8 +216,11 @@ impl<'a> Checker<'a> {
                 Clause::With(_) => wrote = None,
                 _ => {}
             }
-            let ends = matches!(clause, Clause::Return(_)) || clause.write().is_some();
-            if last && !ends && !within {
+            let is_call = place == Place::Top && query.clauses.len() == 1;
+            let ends = matches!(clause, Clause::Return(_))
+                || clause.write().is_some()
+                || is_call && matches!(clause, Clause::Procedure(_));
+            if last && !ends && !matches!(place, Place::Expression(_)) {
                 let message = "the query must end with RETURN or a writing clause";
                 let end = Span { start: self.text.len() as u32, end: self.text.len() as u32 };
                 return self.error(end, detail, message);
@@ -235,10 +250,23 @@ impl<'a> Checker<'a> {
             Clause::With(projection) => {
                 let (project, _) = self.project(projection, false)?;
                 steps.push(QueryStep::Project(project));
+                for variable in &self.around.variables {
+                    if self.scope.find(&variable.name).is_none() {
+                        self.scope.variables.push(variable.clone());
+                    }
+                }
             }
             Clause::Return(projection) => {
                 let (project, _) = self.project(projection, true)?;
                 steps.push(QueryStep::Project(project));
+            }
+            Clause::Foreach { variable, list, body, span } => {
+                self.writes = true;
+                steps.push(self.foreach(variable, list, body, *span)?);
+            }
+            Clause::Procedure(call) => steps.push(self.procedure(call, false)?.0),
+            Clause::Call { subquery, imports, optional, span } => {
+                steps.push(self.call_clause(subquery, imports, *optional, *span)?);
             }
             _ => {
                 self.writes = true;
@@ -252,25 +280,5 @@ impl<'a> Checker<'a> {
     fn already_bound<T>(&self, name: &Name) -> Result<T> {
         let message = format!("the variable {} is already bound", name.text);
         self.error(name.span, Detail::VariableAlreadyBound, message)
-    }
-
-    /// Checks a subquery in an expression, which sees the variables around it.
-    fn subquery(&mut self, query: &SingleQuery, span: Span) -> Result<Vec<QueryStep>> {
-        if self.nesting >= 20 {
-            return self.error(span, Detail::UnexpectedSyntax, "subqueries are nested too deeply");
-        }
-        self.compose(query, true)?;
-        let outer = self.scope.clone();
-        let (aggregates, grouping) = (self.no_aggregates, self.grouping.take());
-        self.no_aggregates = true;
-        self.nesting += 1;
-        let mut steps = Vec::new();
-        for clause in &query.clauses {
-            self.clause(clause, &mut steps)?;
-        }
-        self.nesting -= 1;
-        (self.no_aggregates, self.grouping) = (aggregates, grouping);
-        self.scope = outer;
-        Ok(steps)
     }
 }

@@ -1,8 +1,12 @@
 use std::collections::HashMap;
 
-use crate::ast::{Expr, ExprKind, Name, NodePattern, PathPattern, RelPattern};
+use crate::ast::{
+    Expr, ExprKind, LabelExpr, Name, NodePattern, PathPattern, Quantifier, RelPattern,
+};
 use crate::error::{Detail, Result};
-use crate::ir::{Ex, Pattern, PatternNode, PatternPath, PatternRel, Slot, Symbol};
+use crate::ir::{
+    Ex, ListComprehension, Pattern, PatternNode, PatternPath, PatternRel, Slot, Symbol,
+};
 
 use super::{Checker, Type};
 
@@ -96,6 +100,13 @@ impl Checker<'_> {
             },
         };
         let properties = self.pattern_properties(&node.properties)?;
+        if let Some(choice) = &node.choice {
+            let condition = self.label_condition(slot, choice);
+            builder.pattern.conditions.push(condition);
+        }
+        if let Some(filter) = &node.filter {
+            builder.pattern.conditions.extend(self.filters(filter)?);
+        }
         if let Some(&at) = builder.nodes.get(&slot) {
             let known = &mut builder.pattern.nodes[at];
             known.labels.extend(labels);
@@ -140,6 +151,16 @@ impl Checker<'_> {
             },
         };
         let properties = self.pattern_properties(&rel.properties)?;
+        if let Some(choice) = &rel.choice {
+            let condition = self.type_condition(slot, choice, rel.length.is_some());
+            builder.pattern.conditions.push(condition);
+        }
+        if let Some(filter) = &rel.filter {
+            if rel.length.is_some() {
+                return self.unsupported(rel.span, "WHERE in a variable-length relationship");
+            }
+            builder.pattern.conditions.extend(self.filters(filter)?);
+        }
         let at = builder.pattern.rels.len();
         builder.rels.insert(slot, at);
         builder.pattern.rels.push(PatternRel {
@@ -152,9 +173,20 @@ impl Checker<'_> {
             direction: rel.direction,
             length: rel.length.map(|(min, max)| (min.unwrap_or(1), max.unwrap_or(u64::MAX))),
             shortest: None,
-            named: rel.variable.is_some(),
+            named: rel.variable.is_some() || rel.choice.is_some(),
         });
         Ok(at)
+    }
+
+    /// Whether a relationship, or each of a list of them, satisfies a type expression.
+    fn type_condition(&mut self, slot: Slot, choice: &LabelExpr, many: bool) -> Ex {
+        if !many {
+            return self.label_condition(slot, choice);
+        }
+        let each = self.slot();
+        let filter = Some(self.label_condition(each, choice));
+        let it = ListComprehension { slot: each, list: Ex::Slot(slot), filter, map: None };
+        Ex::Quantifier(Quantifier::All, Box::new(it))
     }
 
     fn undefined<T>(&self, name: &Name) -> Result<T> {

@@ -69,6 +69,9 @@ impl Checker<'_> {
             aggregates = self.end_grouping();
         }
 
+        for column in &columns {
+            self.variables[column.slot].get_or_insert(column.name.clone());
+        }
         let after = scope_of(&columns);
         let order = self.order(projection, &columns, &rows, &after, grouped, &mut aggregates)?;
         self.check_names(projection, &columns, last)?;
@@ -365,9 +368,10 @@ fn any_part(expr: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
         | ExprKind::Variable(_)
         | ExprKind::CountStar
         | ExprKind::Pattern(_)
-        | ExprKind::Exists(_) => false,
+        | ExprKind::Subquery(..) => false,
         ExprKind::Property(of, _)
         | ExprKind::HasLabels(of, _)
+        | ExprKind::IsLabelled(of, _)
         | ExprKind::Not(of)
         | ExprKind::Minus(of)
         | ExprKind::Plus(of)

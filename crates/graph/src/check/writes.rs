@@ -47,6 +47,7 @@ impl Checker<'_> {
         {
             return self.already_bound(name);
         }
+        self.check_plain(path)?;
         let single = path.steps.is_empty();
         let start = self.create_node(&path.start, single, items)?;
         let (mut nodes, mut rels) = (vec![start], Vec::new());
@@ -108,6 +109,23 @@ impl Checker<'_> {
         Ok(slot)
     }
 
+    /// Refuses conditions that say nothing of what to create.
+    fn check_plain(&self, path: &PathPattern) -> Result<()> {
+        let message = "what is created can only have a list of labels, one type, and properties";
+        let is_plain = |choice: bool, filter: bool| !choice && !filter;
+        for node in path.nodes() {
+            if !is_plain(node.choice.is_some(), node.filter.is_some()) {
+                return self.error(node.span, Detail::UnexpectedSyntax, message);
+            }
+        }
+        for (rel, _) in &path.steps {
+            if !is_plain(rel.choice.is_some(), rel.filter.is_some()) {
+                return self.error(rel.span, Detail::UnexpectedSyntax, message);
+            }
+        }
+        Ok(())
+    }
+
     fn check_new_rel(&self, rel: &RelPattern) -> Result<()> {
         match &rel.variable {
             Some(name) if self.scope.find(&name.text).is_some() => self.already_bound(name),
@@ -145,6 +163,7 @@ impl Checker<'_> {
             let message = "a shortest path cannot be merged";
             return self.error(path.span, Detail::UnexpectedSyntax, message);
         }
+        self.check_plain(path)?;
         let named = path.nodes().filter_map(|node| Some((node, node.variable.as_ref()?)));
         for (node, name) in named {
             let redeclared = !node.labels.is_empty() || node.properties.is_some();
@@ -233,7 +252,7 @@ impl Checker<'_> {
     }
 
     fn delete(&mut self, target: &Expr) -> Result<Ex> {
-        if matches!(&*target.kind, ExprKind::HasLabels(..)) {
+        if matches!(&*target.kind, ExprKind::HasLabels(..) | ExprKind::IsLabelled(..)) {
             let message = "DELETE takes nodes, relationships and paths; use REMOVE for labels";
             return self.error(target.span, Detail::InvalidDelete, message);
         }

@@ -1,4 +1,5 @@
 use crate::error::{Class, Detail, Error, Result};
+use crate::run::Run;
 use crate::value::{Value, plain_text};
 
 use super::Function;
@@ -43,6 +44,21 @@ pub(super) fn call(function: Function, value: &Value) -> Result<Value> {
         (_, Value::Text(text)) => Ok(parsed(text.trim()).map_or(Value::Null, Value::Float)),
         _ => wrong("toFloat"),
     }
+}
+
+/// Converts every element of a list; what cannot be converted becomes null.
+pub(super) fn all(run: &Run<'_>, function: Function, value: &Value) -> Result<Value> {
+    let list = match value {
+        Value::Null => return Ok(Value::Null),
+        Value::List(list) => list,
+        other => {
+            let message = format!("expected a list, found {}", other.type_name());
+            return Err(Error::type_mismatch(message));
+        }
+    };
+    run.budget.list(list.len())?;
+    let items = list.iter().map(|item| call(function, item).unwrap_or_default());
+    run.budget.check_value(Value::list(items.collect()))
 }
 
 /// Parses digits; words such as `inf` are not numbers.

@@ -1,6 +1,6 @@
 use crate::ast::{
-    Clause, Expr, ExprKind, Projection, ProjectionItem, RemoveItem, SetItem, SingleQuery, Span,
-    Statement, UnionQuery,
+    Clause, Expr, ExprKind, Imports, Name, ProcedureClause, Projection, ProjectionItem, RemoveItem,
+    SetItem, SingleQuery, Span, Statement, UnionQuery, Yields,
 };
 use crate::error::{Detail, Result};
 
@@ -8,13 +8,10 @@ use super::Parser;
 use super::lexer::Token;
 
 /// Clauses of other dialects, which are refused by name.
-const UNSUPPORTED_CLAUSES: [(&str, &str); 9] = [
-    ("CALL", "procedures (CALL)"),
-    ("FOREACH", "FOREACH"),
+const UNSUPPORTED_CLAUSES: [(&str, &str); 6] = [
     ("LOAD", "LOAD CSV"),
     ("USE", "USE"),
     ("USING", "planner hints (USING)"),
-    ("EXPLAIN", "EXPLAIN"),
     ("PROFILE", "PROFILE"),
     ("DROP", "DROP"),
     ("SHOW", "SHOW"),
@@ -25,19 +22,29 @@ impl Parser<'_> {
         if let Some(command) = self.constraint_command()? {
             return Ok(Statement::Constraint(command));
         }
+        let is_explained = self.eat_word("EXPLAIN");
+        let query = self.union_query()?;
+        self.eat(";");
+        if *self.token() != Token::End {
+            return self.unexpected("a clause or the end of the query");
+        }
+        Ok(if is_explained { Statement::Explain(query) } else { Statement::Query(query) })
+    }
+
+    pub(super) fn union_query(&mut self) -> Result<UnionQuery> {
         let mut parts = vec![self.single_query()?];
         let mut unions = Vec::new();
         while self.is_word("UNION") {
             let span = self.span();
             self.advance();
-            unions.push((self.eat_word("ALL"), span));
+            let all = self.eat_word("ALL");
+            if !all {
+                self.eat_word("DISTINCT");
+            }
+            unions.push((all, span));
             parts.push(self.single_query()?);
         }
-        self.eat(";");
-        if *self.token() != Token::End {
-            return self.unexpected("a clause or the end of the query");
-        }
-        Ok(Statement::Query(UnionQuery { parts, unions }))
+        Ok(UnionQuery { parts, unions })
     }
 
     pub(super) fn single_query(&mut self) -> Result<SingleQuery> {
@@ -59,7 +66,13 @@ impl Parser<'_> {
             return self.unsupported(span, what);
         }
         let clause = match word.as_str() {
+            "OPTIONAL" if self.is_word_at(1, "CALL") => {
+                self.advance();
+                self.call_clause(span, true)?
+            }
             "OPTIONAL" | "MATCH" => self.match_clause(span)?,
+            "CALL" => self.call_clause(span, false)?,
+            "FOREACH" => self.foreach(span)?,
             "UNWIND" => {
                 self.advance();
                 let list = self.expression()?;
@@ -105,6 +118,104 @@ impl Parser<'_> {
         Ok(Clause::Match { optional, patterns, filter, span })
     }
 
+    /// `CALL { … }` or `CALL (a, b) { … }`
+    fn call_clause(&mut self, span: Span, optional: bool) -> Result<Clause> {
+        self.advance();
+        if matches!(self.token(), Token::Word { .. }) {
+            return self.procedure(span, optional);
+        }
+        let imports = if self.eat("(") {
+            let mut names = Vec::new();
+            if self.eat("*") {
+                self.expect(")")?;
+                Imports::All
+            } else {
+                while self.is_variable() {
+                    names.push(self.variable()?);
+                    if !self.eat(",") {
+                        break;
+                    }
+                }
+                self.expect(")")?;
+                Imports::Names(names)
+            }
+        } else {
+            Imports::With
+        };
+        self.expect("{")?;
+        let subquery = self.deeper(Self::union_query)?;
+        self.expect("}")?;
+        if self.is_word("IN") {
+            return self.unsupported(self.span(), "CALL { … } IN TRANSACTIONS");
+        }
+        Ok(Clause::Call { subquery, imports, optional, span })
+    }
+
+    /// `CALL name(…) YIELD a, b AS c WHERE …`
+    fn procedure(&mut self, span: Span, optional: bool) -> Result<Clause> {
+        if optional {
+            return self.unsupported(span, "OPTIONAL CALL of a procedure");
+        }
+        let start = self.span();
+        let mut name = self.any_name("the name of a procedure")?.text.to_string();
+        while self.eat(".") {
+            name.push('.');
+            name.push_str(&self.any_name("the name of a procedure")?.text);
+        }
+        let name = Name { text: name.into(), span: self.since(start) };
+        let arguments = if self.eat("(") {
+            let mut arguments = Vec::new();
+            while !self.is(")") {
+                arguments.push(self.expression()?);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            Some(arguments)
+        } else {
+            None
+        };
+        let (mut yields, mut filter) = (None, None);
+        if self.eat_word("YIELD") {
+            yields = Some(self.yields()?);
+            filter = self.filter()?;
+        }
+        Ok(Clause::Procedure(ProcedureClause { name, arguments, yields, filter, span }))
+    }
+
+    fn yields(&mut self) -> Result<Yields> {
+        if self.eat("*") {
+            return Ok(Yields::Star);
+        }
+        let mut items = Vec::new();
+        loop {
+            let output = self.any_name("an output of the procedure")?;
+            let alias = if self.eat_word("AS") { Some(self.variable()?) } else { None };
+            items.push((output, alias));
+            if !self.eat(",") {
+                return Ok(Yields::Items(items));
+            }
+        }
+    }
+
+    /// `FOREACH (x IN list | …)`
+    fn foreach(&mut self, span: Span) -> Result<Clause> {
+        self.advance();
+        self.expect("(")?;
+        let variable = self.variable()?;
+        self.expect_word("IN")?;
+        let list = self.until_bar()?;
+        self.expect("|")?;
+        let body = self.deeper(Self::single_query)?;
+        self.expect(")")?;
+        if body.clauses.iter().any(|clause| clause.write().is_none()) {
+            let message = "FOREACH can only contain clauses that write";
+            return self.error(span, Detail::InvalidClauseComposition, message);
+        }
+        Ok(Clause::Foreach { variable, list, body, span })
+    }
+
     pub(super) fn filter(&mut self) -> Result<Option<Expr>> {
         if self.eat_word("WHERE") { self.expression().map(Some) } else { Ok(None) }
     }
@@ -116,7 +227,7 @@ impl Parser<'_> {
         if !star || self.eat(",") {
             loop {
                 let expr = self.expression()?;
-                let alias = if self.eat_word("AS") { Some(self.variable()?) } else { None };
+                let alias = if self.eat_word("AS") { Some(self.alias()?) } else { None };
                 items.push(ProjectionItem { expr, alias });
                 if !self.eat(",") {
                     break;
@@ -145,6 +256,11 @@ impl Parser<'_> {
         let filter = if with { self.filter()? } else { None };
         let span = self.since(span);
         Ok(Projection { distinct, star, items, order, skip, limit, filter, span })
+    }
+
+    /// A name after `AS`, where no keyword can stand.
+    fn alias(&mut self) -> Result<Name> {
+        self.any_name("a variable")
     }
 
     fn merge(&mut self, span: Span) -> Result<Clause> {

@@ -1,9 +1,11 @@
 use crate::ast::{
     BinaryOp, Clause, CompareOp, Expr, ExprKind, Logic, MapPart, Quantifier, SingleQuery, Span,
+    SubqueryKind, UnionQuery,
 };
 use crate::error::{Detail, Result};
 use crate::value::Value;
 
+use super::labels::Labels;
 use super::lexer::Token;
 use super::{MAX_HEIGHT, Parser};
 
@@ -126,6 +128,7 @@ impl Parser<'_> {
             let operator = match self.token() {
                 Token::Symbol("+") => BinaryOp::Add,
                 Token::Symbol("-") => BinaryOp::Subtract,
+                Token::Symbol("||") => BinaryOp::Concatenate,
                 _ => return Ok(left),
             };
             self.advance();
@@ -195,13 +198,33 @@ impl Parser<'_> {
                 expr = self.make(start, ExprKind::Property(expr, key), &[height])?;
             } else if self.eat("[") {
                 expr = self.element(start, expr)?;
-            } else if self.is(":") && matches!(self.ahead(1), Token::Word { .. }) {
-                let labels = self.labels()?;
-                expr = self.make(start, ExprKind::HasLabels(expr, labels), &[height])?;
+            } else if self.is(":") && self.is_label_ahead() {
+                let kind = match self.label_expression(!self.bar_ends)? {
+                    Labels::All(labels) => ExprKind::HasLabels(expr, labels),
+                    Labels::Other(other) => ExprKind::IsLabelled(expr, other),
+                };
+                expr = self.make(start, kind, &[height])?;
             } else {
                 return Ok(expr);
             }
         }
+    }
+
+    /// Whether a label expression follows a colon.
+    fn is_label_ahead(&self) -> bool {
+        match self.ahead(1) {
+            Token::Word { .. } => true,
+            Token::Symbol(symbol) => ["!", "%", "(", "$"].contains(symbol),
+            _ => false,
+        }
+    }
+
+    /// Parses an expression that `|` ends, so that labels in it are not a choice.
+    pub(super) fn until_bar(&mut self) -> Result<Expr> {
+        let before = std::mem::replace(&mut self.bar_ends, true);
+        let expr = self.expression();
+        self.bar_ends = before;
+        expr
     }
 
     fn element(&mut self, start: Span, of: Expr) -> Result<Expr> {
@@ -237,7 +260,10 @@ impl Parser<'_> {
             Token::Symbol("(") if self.is_pattern() => return self.pattern_expression(),
             Token::Symbol("(") => {
                 self.advance();
-                let mut inner = self.expression()?;
+                let before = std::mem::replace(&mut self.bar_ends, false);
+                let inner = self.expression();
+                self.bar_ends = before;
+                let mut inner = inner?;
                 self.expect(")")?;
                 inner.span = self.since(start);
                 return Ok(inner);
@@ -274,7 +300,13 @@ impl Parser<'_> {
             "false" => Value::Boolean(false),
             "case" => return self.case(start).map(Some),
             "exists" if *self.ahead(1) == Token::Symbol("{") => {
-                return self.exists(start).map(Some);
+                return self.subquery(start, SubqueryKind::Exists).map(Some);
+            }
+            "count" if self.is_subquery() => {
+                return self.subquery(start, SubqueryKind::Count).map(Some);
+            }
+            "collect" if self.is_subquery() => {
+                return self.subquery(start, SubqueryKind::Collect).map(Some);
             }
             "all" if self.is_quantifier() => {
                 return self.quantifier(start, Quantifier::All).map(Some);
@@ -290,11 +322,6 @@ impl Parser<'_> {
             }
             "reduce" if *self.ahead(1) == Token::Symbol("(") => {
                 return self.reduce(start).map(Some);
-            }
-            "count" | "collect"
-                if *self.ahead(1) == Token::Symbol("{") && self.is_word_at(2, "MATCH") =>
-            {
-                return self.unsupported(start, &format!("{} subqueries", word.to_uppercase()));
             }
             _ => return Ok(None),
         };
@@ -456,8 +483,8 @@ impl Parser<'_> {
     fn list_comprehension(&mut self, start: Span) -> Result<Expr> {
         let variable = self.variable()?;
         self.expect_word("IN")?;
-        let list = self.expression()?;
-        let filter = self.filter()?;
+        let list = self.until_bar()?;
+        let filter = if self.eat_word("WHERE") { Some(self.until_bar()?) } else { None };
         let map = if self.eat("|") { Some(self.expression()?) } else { None };
         self.expect("]")?;
         let height = |expr: &Option<Expr>| expr.as_ref().map_or(0, |expr| expr.height);
@@ -468,7 +495,7 @@ impl Parser<'_> {
 
     fn pattern_comprehension(&mut self, start: Span) -> Result<Expr> {
         let pattern = self.path_pattern()?;
-        let filter = self.filter()?;
+        let filter = if self.eat_word("WHERE") { Some(self.until_bar()?) } else { None };
         self.expect("|")?;
         let map = self.expression()?;
         self.expect("]")?;
@@ -497,8 +524,18 @@ impl Parser<'_> {
         self.make(start, ExprKind::Case { subject, branches, default }, &[height])
     }
 
-    /// `EXISTS { (a)-->(b) WHERE … }` or `EXISTS { MATCH … RETURN … }`.
-    fn exists(&mut self, start: Span) -> Result<Expr> {
+    /// Tells `count { … }` from a map projection of a variable named so.
+    fn is_subquery(&self) -> bool {
+        const FIRST: [&str; 6] = ["MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL"];
+        *self.ahead(1) == Token::Symbol("{")
+            && (*self.ahead(2) == Token::Symbol("(")
+                || *self.ahead(3) == Token::Symbol("=")
+                || FIRST.iter().any(|word| self.is_word_at(2, word))
+                    && *self.ahead(3) != Token::Symbol(":"))
+    }
+
+    /// `EXISTS { (a)-->(b) WHERE … }` or `EXISTS { MATCH … RETURN … }`, and its kin.
+    fn subquery(&mut self, start: Span, kind: SubqueryKind) -> Result<Expr> {
         self.advance();
         self.expect("{")?;
         let query = if self.is("(") || *self.ahead(1) == Token::Symbol("=") {
@@ -506,15 +543,12 @@ impl Parser<'_> {
             let patterns = self.patterns()?;
             let filter = self.filter()?;
             let clause = Clause::Match { optional: false, patterns, filter, span };
-            SingleQuery { clauses: vec![clause] }
+            UnionQuery { parts: vec![SingleQuery { clauses: vec![clause] }], unions: Vec::new() }
         } else {
-            self.single_query()?
+            self.deeper(Self::union_query)?
         };
-        if self.is_word("UNION") {
-            return self.unsupported(self.span(), "UNION in EXISTS");
-        }
         self.expect("}")?;
-        self.make(start, ExprKind::Exists(query), &[1])
+        self.make(start, ExprKind::Subquery(kind, query), &[1])
     }
 
     fn is_quantifier(&self) -> bool {
@@ -545,7 +579,7 @@ impl Parser<'_> {
         self.expect(",")?;
         let variable = self.variable()?;
         self.expect_word("IN")?;
-        let list = self.expression()?;
+        let list = self.until_bar()?;
         self.expect("|")?;
         let body = self.expression()?;
         self.expect(")")?;

@@ -31,9 +31,9 @@ pub(super) struct TokenError {
 }
 
 /// Longest first.
-const SYMBOLS: [&str; 30] = [
-    "..", "<>", "<=", ">=", "=~", "+=", "(", ")", "[", "]", "{", "}", ",", ":", ";", ".", "|", "=",
-    "<", ">", "+", "-", "*", "/", "%", "^", "!", "&", "?", "@",
+const SYMBOLS: [&str; 32] = [
+    "||", "..", "<>", "<=", ">=", "=~", "+=", "(", ")", "[", "]", "{", "}", ",", ":", ";", ".",
+    "|", "=", "<", ">", "+", "-", "*", "/", "%", "^", "!", "&", "?", "@", "$",
 ];
 
 pub(super) fn tokenize(text: &str) -> Result<Vec<(Token, Span)>, TokenError> {
@@ -104,7 +104,7 @@ impl Lexer<'_> {
                 let text = self.backticks()?;
                 Ok(Token::Word { text, quoted: true })
             }
-            '$' => self.parameter(),
+            '$' if !self.rest().starts_with("$(") => self.parameter(),
             '0'..='9' => Ok(self.number()),
             '.' if self.rest()[1..].starts_with(|next: char| next.is_ascii_digit()) => {
                 Ok(self.number())

@@ -5,6 +5,7 @@
 mod clauses;
 mod constraints;
 mod expressions;
+mod labels;
 mod lexer;
 mod patterns;
 
@@ -29,7 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<Statement> {
     let tokens = lexer::tokenize(text)
         .map_err(|wrong| problem(text, wrong.at, wrong.detail, wrong.message))?;
     let matching_brackets = matching_brackets(&tokens);
-    let mut parser = Parser { text, tokens, matching_brackets, at: 0, depth: 0 };
+    let mut parser = Parser { text, tokens, matching_brackets, at: 0, depth: 0, bar_ends: false };
     let statement = parser.statement()?;
     Ok(statement)
 }
@@ -71,6 +72,8 @@ struct Parser<'a> {
     matching_brackets: Vec<u32>,
     at: usize,
     depth: u16,
+    /// Whether `|` ends the current expression, as in a list comprehension.
+    bar_ends: bool,
 }
 
 impl Parser<'_> {

@@ -1,8 +1,9 @@
-use crate::ast::{Expr, ExprKind, Name, NodePattern, PathPattern, RelPattern, Shortest};
+use crate::ast::{Expr, ExprKind, LabelExpr, Name, NodePattern, PathPattern, RelPattern, Shortest};
 use crate::error::{Detail, Result};
 use crate::graph::Direction;
 
 use super::Parser;
+use super::labels::Labels;
 use super::lexer::Token;
 
 impl Parser<'_> {
@@ -24,6 +25,11 @@ impl Parser<'_> {
         } else {
             None
         };
+        for word in ["SHORTEST", "ANY", "ALL"] {
+            if self.is_word(word) && !matches!(self.ahead(1), Token::Symbol("(")) {
+                return self.unsupported(self.span(), "SHORTEST, ANY and ALL before a pattern");
+            }
+        }
         let shortest = self.shortest();
         let mut pattern = if shortest.is_some() {
             self.advance();
@@ -68,24 +74,22 @@ impl Parser<'_> {
     fn node_pattern(&mut self) -> Result<NodePattern> {
         let start = self.span();
         self.expect("(")?;
-        let variable = if self.is_variable() { Some(self.variable()?) } else { None };
-        let labels = if self.is(":") { self.labels()? } else { Vec::new() };
-        let properties = self.pattern_properties()?;
-        self.expect(")")?;
-        Ok(NodePattern { variable, labels, properties, span: self.since(start) })
-    }
-
-    pub(super) fn labels(&mut self) -> Result<Vec<Name>> {
-        let mut labels = Vec::new();
-        while self.eat(":") {
-            labels.push(self.any_name("a label")?);
+        if self.is("(") {
+            return self.unsupported(start, "quantified path patterns");
         }
-        for sign in ["|", "&", "!"] {
-            if self.is(sign) {
-                return self.unsupported(self.span(), "label expressions (|, &, !)");
+        let variable = if self.is_variable() { Some(self.variable()?) } else { None };
+        let (mut labels, mut choice) = (Vec::new(), None);
+        if self.is(":") {
+            match self.label_expression(true)? {
+                Labels::All(names) => labels = names,
+                Labels::Other(other) => choice = Some(other),
             }
         }
-        Ok(labels)
+        let properties = self.pattern_properties()?;
+        let filter = self.filter()?;
+        self.expect(")")?;
+        let span = self.since(start);
+        Ok(NodePattern { variable, labels, choice, properties, filter, span })
     }
 
     fn pattern_properties(&mut self) -> Result<Option<Expr>> {
@@ -106,16 +110,13 @@ impl Parser<'_> {
         let left = self.eat("<");
         self.expect("-")?;
         let (mut variable, mut types, mut length, mut properties) = (None, Vec::new(), None, None);
+        let (mut choice, mut filter) = (None, None);
         if self.eat("[") {
             if self.is_variable() {
                 variable = Some(self.variable()?);
             }
-            if self.eat(":") {
-                types.push(self.any_name("a type")?);
-                while self.eat("|") {
-                    self.eat(":");
-                    types.push(self.any_name("a type")?);
-                }
+            if self.is(":") {
+                (types, choice) = self.types()?;
             }
             if self.eat("*") {
                 length = Some(self.bounds()?);
@@ -126,17 +127,58 @@ impl Parser<'_> {
                 return self.error(self.span(), detail, message);
             }
             properties = self.pattern_properties()?;
+            filter = self.filter()?;
             self.expect("]")?;
         }
         self.expect("-")?;
         let right = self.eat(">");
+        if let Some(quantifier) = self.quantified()? {
+            if length.is_some() {
+                let detail = Detail::InvalidRelationshipPattern;
+                return self.error(self.span(), detail, "a relationship has two lengths");
+            }
+            length = Some(quantifier);
+        }
         let direction = match (left, right) {
             (true, false) => Direction::In,
             (false, true) => Direction::Out,
             _ => Direction::Both,
         };
         let span = self.since(start);
-        Ok(RelPattern { variable, types, direction, length, properties, span })
+        Ok(RelPattern { variable, types, choice, direction, length, properties, filter, span })
+    }
+
+    /// The types of a relationship: one of several, or any other expression.
+    fn types(&mut self) -> Result<(Vec<Name>, Option<LabelExpr>)> {
+        let all = match self.label_expression(true)? {
+            Labels::All(names) => LabelExpr::All(names.into_iter().map(LabelExpr::Name).collect()),
+            Labels::Other(other) => other,
+        };
+        let all = match all {
+            LabelExpr::All(mut terms) if terms.len() == 1 => terms.remove(0),
+            all => all,
+        };
+        Ok(match all.as_choice() {
+            Some(types) => (types, None),
+            None => (Vec::new(), Some(all)),
+        })
+    }
+
+    /// A quantifier after a relationship: `+`, `*`, `{2}` or `{1,3}`.
+    fn quantified(&mut self) -> Result<Option<(Option<u64>, Option<u64>)>> {
+        if self.eat("+") {
+            return Ok(Some((Some(1), None)));
+        }
+        if self.eat("*") {
+            return Ok(Some((Some(0), None)));
+        }
+        if !self.eat("{") {
+            return Ok(None);
+        }
+        let min = self.bound()?;
+        let max = if self.eat(",") { self.bound()? } else { min };
+        self.expect("}")?;
+        Ok(Some((Some(min.unwrap_or(0)), max)))
     }
 
     /// The bounds after a star: nothing, `2`, `2..`, `..3` or `2..3`.
@@ -181,8 +223,15 @@ impl Parser<'_> {
         if matches!(self.tokens[at].0, Token::Word { .. }) {
             at += 1;
         }
-        while symbol(at, ":") && matches!(self.tokens[at + 1].0, Token::Word { .. }) {
-            at += 2;
+        if symbol(at, ":") {
+            let part = |at: usize| match &self.tokens[at].0 {
+                Token::Word { text, quoted } => *quoted || !text.eq_ignore_ascii_case("where"),
+                Token::Symbol(it) => [":", "|", "&", "!", "%", "(", ")"].contains(it),
+                _ => false,
+            };
+            while at < close && part(at) {
+                at += 1;
+            }
         }
         if symbol(at, "{") {
             at = (self.matching_brackets[at] as usize).saturating_add(1);
@@ -190,5 +239,6 @@ impl Parser<'_> {
             at += 1;
         }
         at == close
+            || matches!(&self.tokens[at].0, Token::Word { text, quoted: false } if text.eq_ignore_ascii_case("where"))
     }
 }

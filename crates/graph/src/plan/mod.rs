@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use crate::ast::Shortest;
 use crate::error::Result;
-use crate::ir::{Ex, Match, PatternRel, Slot, Symbol};
+use crate::ir::{Call, Ex, Match, PatternRel, ProcedureCall, Slot, Symbol};
 use crate::run::{EdgeSelector, Run};
 
 /// An operator: takes a row and produces any number of rows.
@@ -73,6 +73,9 @@ pub(crate) enum Op<'r> {
         list: &'r Ex,
         slot: Slot,
     },
+    /// A subquery that only reads.
+    Call(&'r Call),
+    Procedure(&'r ProcedureCall),
 }
 
 /// How a node is looked up.

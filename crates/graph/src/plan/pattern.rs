@@ -14,7 +14,8 @@ const MAX_PARTS: usize = 400;
 /// Plans the operators that find a pattern.
 pub(crate) fn plan<'r>(run: &Run<'r>, clause: &'r Match) -> Result<Vec<Op<'r>>> {
     let pattern = &clause.pattern;
-    let parts = pattern.nodes.len() + pattern.rels.len() + clause.filters.len();
+    let parts = pattern.nodes.len() + pattern.rels.len();
+    let parts = parts + pattern.conditions.len() + clause.filters.len();
     if parts > MAX_PARTS {
         let message = format!("a pattern of more than {MAX_PARTS} nodes and relationships");
         return Err(Error::TooLarge(message));
@@ -66,7 +67,7 @@ impl<'p, 'r> Planner<'p, 'r> {
             checks.extend(rel_checks(rel));
         }
         checks.extend((0..pattern.paths.len()).map(Check::Path));
-        checks.extend(clause.filters.iter().map(Check::Filter));
+        checks.extend(pattern.conditions.iter().chain(&clause.filters).map(Check::Filter));
         Planner { run, clause, pattern, ops: Vec::new(), open, done: Vec::new(), checks }
     }
 
@@ -386,7 +387,7 @@ impl<'p, 'r> Planner<'p, 'r> {
         for (key, value) in node.properties.iter().filter(|(_, value)| self.is_ready(value)) {
             self.seek(at, *key, value, false, &mut best)?;
         }
-        for filter in &self.clause.filters {
+        for filter in self.pattern.conditions.iter().chain(&self.clause.filters) {
             self.seek_by_filter(at, filter, &mut best)?;
         }
         Ok(best)

@@ -14,6 +14,11 @@ pub(super) fn binary(run: &Run<'_>, operator: BinaryOp, a: &Value, b: &Value) ->
             text_predicate(run, operator, a, b)
         }
         BinaryOp::Matches => matches(run, a, b),
+        BinaryOp::Concatenate => match (a, b) {
+            (Value::Null, _) | (_, Value::Null) => Ok(Value::Null),
+            (Value::Text(_), Value::Text(_)) | (Value::List(_), Value::List(_)) => add(run, a, b),
+            _ => Err(cannot_add(a, b)),
+        },
         BinaryOp::Add
         | BinaryOp::Subtract
         | BinaryOp::Multiply

@@ -7,15 +7,14 @@ use crate::error::{Class, Detail, Error, Result};
 use crate::functions;
 use crate::graph::Entity;
 use crate::ir::{
-    Case, Ex, ListComprehension, MapEntry, Match, PatternComprehension, QueryStep, Reduce, Slot,
-    Symbol,
+    Case, Ex, ListComprehension, MapEntry, PatternComprehension, Reduce, Slot, Symbol,
 };
 use crate::value::{List, Value, compare, equals};
 
 use super::arithmetic::{self, binary};
 use super::exec::{exec, has_labels};
 use super::project::is_true;
-use super::{Flow, Row, Run, pipeline};
+use super::{Flow, Row, Run, subquery};
 
 /// Evaluates an expression. Variables of comprehensions use slots of the row.
 pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value> {
@@ -63,13 +62,17 @@ pub(crate) fn eval<'r>(run: &Run<'r>, row: &mut Row, ex: &'r Ex) -> Result<Value
             let of = eval(run, row, of)?;
             labelled(run, &of, labels)
         }
+        Ex::IsLabelled(of) => {
+            let of = eval(run, row, of)?;
+            is_labelled(run, &of)
+        }
         Ex::Case(it) => case(run, row, it),
         Ex::ListComprehension(it) => list_comprehension(run, row, it),
         Ex::Quantifier(kind, it) => quantifier(run, row, *kind, it),
         Ex::Reduce(it) => reduce(run, row, it),
         Ex::PatternComprehension(it) => pattern_comprehension(run, row, it, usize::MAX),
         Ex::ShortestPath(it) => shortest_path(run, row, it),
-        Ex::Exists(steps) => exists(run, row, steps),
+        Ex::Subquery(kind, it) => subquery::value(run, row, *kind, it),
     }
 }
 
@@ -273,6 +276,20 @@ fn labelled(run: &Run<'_>, of: &Value, labels: &[Symbol]) -> Result<Value> {
     }
 }
 
+fn is_labelled(run: &Run<'_>, of: &Value) -> Result<Value> {
+    match of {
+        Value::Null => Ok(Value::Null),
+        Value::Node(node) => {
+            run.alive(Entity::Node(*node))?;
+            let mut labels = Vec::new();
+            run.graph.node_labels(*node, &mut labels)?;
+            Ok(Value::Boolean(!labels.is_empty()))
+        }
+        Value::Relationship(_) => Ok(Value::Boolean(true)),
+        other => Err(Error::type_mismatch(format!("{} has no labels", other.type_name()))),
+    }
+}
+
 fn case<'r>(run: &Run<'r>, row: &mut Row, case: &'r Case) -> Result<Value> {
     let subject = match &case.subject {
         Some(subject) => Some(eval(run, row, subject)?),
@@ -402,20 +419,4 @@ fn shortest_path<'r>(run: &Run<'r>, row: &mut Row, it: &'r PatternComprehension)
         Value::List(list) => Ok(list.first().cloned().unwrap_or_default()),
         other => Ok(other),
     }
-}
-
-fn exists<'r>(run: &Run<'r>, row: &mut Row, steps: &'r [QueryStep]) -> Result<Value> {
-    let mut found = false;
-    let mut stop = |_: &mut Row| {
-        found = true;
-        Ok(Flow::Stop)
-    };
-    if let [QueryStep::Match(pattern @ Match { optional: false, .. })] = steps {
-        let ops = run.plan(pattern)?;
-        exec(run, &ops, row, &mut stop)?;
-    } else {
-        let mut row = row.clone();
-        pipeline::run(run, steps, &mut row, &mut stop)?;
-    }
-    Ok(Value::Boolean(found))
 }

@@ -8,7 +8,7 @@ use crate::value::{Path, Value, equals};
 
 use super::pipeline::Sink;
 use super::project::is_true;
-use super::{Flow, Row, Run, eval, expand, reach, shortest};
+use super::{Flow, Row, Run, eval, expand, reach, shortest, subquery};
 
 /// Runs operators on a row; each result goes to `out`.
 pub(crate) fn exec<'r>(
@@ -65,6 +65,8 @@ pub(crate) fn exec<'r>(
         }
         Op::Optional { ops, slots } => optional(run, ops, slots, row, next),
         Op::Unwind { list, slot } => unwind(run, list, *slot, row, next),
+        Op::Call(call) => subquery::call(run, call, row, next),
+        Op::Procedure(call) => subquery::procedure(run, call, row, next),
     }
 }
 

@@ -4,6 +4,7 @@ mod arithmetic;
 mod eval;
 mod exec;
 mod expand;
+mod explain;
 mod output;
 mod pipeline;
 mod project;
@@ -11,6 +12,7 @@ mod reach;
 mod regex;
 mod shortest;
 mod sort;
+mod subquery;
 mod write;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -18,11 +20,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use isolith_types::FastSet;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use eval::eval;
 pub(crate) use expand::EdgeSelector;
+pub(crate) use explain::COLUMNS as PLAN_COLUMNS;
 pub(crate) use sort::sorted;
 
 use crate::budget::Budget;
@@ -33,7 +35,7 @@ use crate::graph::{Edge, Entity, Graph, GraphMut, KeyId, LabelId, TypeId};
 use crate::ir::{Match, Program, Symbol};
 use crate::plan::Op;
 use crate::temporal::Temporal;
-use crate::value::{Datum, GroupKey, Value};
+use crate::value::{Datum, Value};
 
 /// The current values of all variables, indexed by [`crate::ir::Slot`].
 pub(crate) type Row = Vec<Value>;
@@ -126,34 +128,32 @@ pub(crate) fn run(
     sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
 ) -> Result<Stats> {
     let run = Run::new(program, graph, writer, parameters, budget)?;
-    let mut seen: Option<FastSet<GroupKey>> = (!program.union_all).then(FastSet::default);
     let mut stopped = false;
-    for (steps, columns) in program.parts.iter().zip(&program.outputs) {
-        let mut row = vec![Value::Null; program.slots];
-        let has_columns = !columns.is_empty();
-        pipeline::run(&run, steps, &mut row, &mut |row| {
-            if !has_columns || stopped {
-                return Ok(Flow::Continue);
-            }
-            if let Some(seen) = &mut seen {
-                let key = GroupKey::of(columns.iter().map(|&slot| &row[slot]));
-                run.budget.steps(key.weight())?;
-                let held = key.held();
-                if !seen.insert(key) {
-                    return Ok(Flow::Continue);
-                }
-                run.budget.keep(held)?;
-            }
-            let flow = sink(output::row(&run, columns, row)?)?;
-            stopped = flow == Flow::Stop;
-            // A query that writes runs to its end, however many rows are read.
-            Ok(if program.writes { Flow::Continue } else { flow })
-        })?;
-    }
+    let mut row = vec![Value::Null; program.slots];
+    subquery::each_row(&run, &program.union, &mut row, &mut |row, columns| {
+        if columns.is_empty() || stopped {
+            return Ok(Flow::Continue);
+        }
+        let flow = sink(output::row(&run, columns, row)?)?;
+        stopped = flow == Flow::Stop;
+        // A query that writes runs to its end, however many rows are read.
+        Ok(if program.writes { Flow::Continue } else { flow })
+    })?;
     if let Some(writer) = writer {
         verify(writer, &run.constraints, &run.changed.borrow(), budget)?;
     }
     Ok(run.stats.get())
+}
+
+/// Describes how a program would run on a graph. Parameters have no values yet.
+pub(crate) fn explain(
+    program: &Program,
+    graph: &dyn Graph,
+    budget: &Budget<'_>,
+    sink: &mut dyn FnMut(Vec<Datum>) -> Result<Flow>,
+) -> Result<()> {
+    let none = program.parameters.iter().map(|name| (name.to_string(), Datum::Null)).collect();
+    explain::explain(&Run::new(program, graph, None, &none, budget)?, sink)
 }
 
 impl<'r> Run<'r> {
@@ -330,6 +330,18 @@ impl<'r> Run<'r> {
         (state >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A random UUID of version 4.
+    pub(crate) fn random_uuid(&self) -> String {
+        let mut bytes = [0; 16];
+        for chunk in bytes.chunks_exact_mut(8) {
+            chunk.copy_from_slice(&seed().to_le_bytes());
+        }
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    }
+
     /// The time of the query, the same for all its rows.
     pub(crate) fn now(&self) -> &Temporal {
         self.now.get_or_init(Temporal::now)
@@ -360,6 +372,7 @@ pub(crate) fn read_only() -> Error {
     Error::Storage(isolith_types::Failure::new(isolith_types::Code::ReadOnly, message))
 }
 
+/// A random number, never zero.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish() | 1

@@ -54,12 +54,12 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [QueryStep]) -> Result<Vec<Stage<'r>>> {
     let mut streamed = 0;
     for step in steps {
         match step {
-            QueryStep::Match(_) | QueryStep::Unwind { .. } if streamed + ops.len() > MAX_OPS => {
+            _ if is_streamed(step) && streamed + ops.len() > MAX_OPS => {
                 let ops = std::mem::replace(&mut ops, operators(run, step)?);
                 stages.push(Stage { ops, end: StageEnd::Pause(RefCell::default()) });
                 streamed = 0;
             }
-            QueryStep::Match(_) | QueryStep::Unwind { .. } => ops.extend(operators(run, step)?),
+            _ if is_streamed(step) => ops.extend(operators(run, step)?),
             QueryStep::Project(project) => {
                 let mut ops = std::mem::take(&mut ops);
                 let weight = plan::shorten(&mut ops, project);
@@ -79,10 +79,15 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [QueryStep]) -> Result<Vec<Stage<'r>>> {
                 }
                 stages.push(Stage { ops, end: StageEnd::Project(RefCell::new(collector)) });
             }
-            QueryStep::Create(_)
+            QueryStep::Match(_)
+            | QueryStep::Unwind { .. }
+            | QueryStep::Call(_)
+            | QueryStep::Procedure(_)
+            | QueryStep::Create(_)
             | QueryStep::Merge(_)
             | QueryStep::Set(_)
-            | QueryStep::Delete { .. } => {
+            | QueryStep::Delete { .. }
+            | QueryStep::Foreach { .. } => {
                 streamed = 0;
                 let ops = std::mem::take(&mut ops);
                 stages.push(Stage { ops, end: StageEnd::Write(step, RefCell::default()) });
@@ -95,15 +100,27 @@ fn stages<'r>(run: &Run<'r>, steps: &'r [QueryStep]) -> Result<Vec<Stage<'r>>> {
     Ok(stages)
 }
 
+/// Whether a step passes on its rows one by one.
+fn is_streamed(step: &QueryStep) -> bool {
+    match step {
+        QueryStep::Match(_) | QueryStep::Unwind { .. } | QueryStep::Procedure(_) => true,
+        QueryStep::Call(call) => !call.writes,
+        _ => false,
+    }
+}
+
 fn operators<'r>(run: &Run<'r>, step: &'r QueryStep) -> Result<Vec<Op<'r>>> {
     match step {
         QueryStep::Match(pattern) => plan::clause(run, pattern),
         QueryStep::Unwind { list, slot } => Ok(vec![Op::Unwind { list, slot: *slot }]),
+        QueryStep::Call(call) => Ok(vec![Op::Call(call)]),
+        QueryStep::Procedure(call) => Ok(vec![Op::Procedure(call)]),
         QueryStep::Project(_)
         | QueryStep::Create(_)
         | QueryStep::Merge(_)
         | QueryStep::Set(_)
-        | QueryStep::Delete { .. } => Ok(Vec::new()),
+        | QueryStep::Delete { .. }
+        | QueryStep::Foreach { .. } => Ok(Vec::new()),
     }
 }
 

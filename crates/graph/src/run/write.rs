@@ -10,7 +10,7 @@ use crate::ir::{CreateItem, Ex, Merge, QueryStep, SetOp, Slot};
 use crate::value::{Map, Path, Value};
 
 use super::exec::exec;
-use super::{Flow, Row, Run, eval, read_only, row_held};
+use super::{Flow, Row, Run, eval, read_only, row_held, subquery};
 
 /// Applies a clause to every row.
 pub(super) fn write<'r>(run: &Run<'r>, step: &'r QueryStep, rows: &mut Vec<Row>) -> Result<()> {
@@ -28,7 +28,26 @@ pub(super) fn write<'r>(run: &Run<'r>, step: &'r QueryStep, rows: &mut Vec<Row>)
             *rows = result;
             Ok(())
         }
-        QueryStep::Match(_) | QueryStep::Unwind { .. } | QueryStep::Project(_) => Ok(()),
+        QueryStep::Call(it) => {
+            let mut result = Vec::new();
+            for mut row in std::mem::take(rows) {
+                subquery::call(run, it, &mut row, &mut |row| {
+                    run.budget.keep(row_held(row))?;
+                    result.push(row.clone());
+                    Ok(Flow::Continue)
+                })?;
+                run.budget.release(row_held(&row));
+            }
+            *rows = result;
+            Ok(())
+        }
+        QueryStep::Foreach { list, slot, body } => {
+            each(run, rows, |row| foreach(run, list, *slot, body, row))
+        }
+        QueryStep::Match(_)
+        | QueryStep::Unwind { .. }
+        | QueryStep::Procedure(_)
+        | QueryStep::Project(_) => Ok(()),
     }
 }
 
@@ -40,6 +59,34 @@ fn each(
     for row in rows {
         run.budget.step()?;
         apply(row)?;
+    }
+    Ok(())
+}
+
+/// Runs the body of `FOREACH` for every element of a list.
+fn foreach<'r>(
+    run: &Run<'r>,
+    list: &'r Ex,
+    slot: Slot,
+    body: &'r [QueryStep],
+    row: &mut Row,
+) -> Result<()> {
+    let list = match eval(run, row, list)? {
+        Value::List(list) => list,
+        Value::Null => return Ok(()),
+        other => {
+            let message = format!("FOREACH needs a list, not {}", other.type_name());
+            return Err(Error::type_mismatch(message));
+        }
+    };
+    for value in list.iter() {
+        run.budget.step()?;
+        let mut row = row.clone();
+        row[slot] = value.clone();
+        let mut rows = vec![row];
+        for step in body {
+            write(run, step, &mut rows)?;
+        }
     }
     Ok(())
 }

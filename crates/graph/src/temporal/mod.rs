@@ -294,3 +294,89 @@ fn valid(day: i64) -> Result<i64, String> {
 fn out_of_range() -> String {
     "the result is outside of the years -999999999 to 999999999".to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::Date;
+    use jiff::tz::TimeZoneDatabase;
+    use jiff::{Span, Timestamp};
+
+    use super::*;
+
+    /// Compares with `jiff`'s own calendar, which is independent of ours.
+    #[test]
+    fn random_dates_are_as_in_another_calendar() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..20_000 {
+            let (year, month) = (rng.i64(-9000..9000), rng.i64(1..=12));
+            let of_month = rng.i64(1..=calendar::month_length(year, month));
+            let day = Temporal::Date(calendar::day_of(year, month, of_month));
+            let other = Date::new(year as i16, month as i8, of_month as i8).unwrap();
+            let part = |name: &str| day.component(name);
+            let iso = other.iso_week_date();
+            for (name, expected) in [
+                ("weekDay", i64::from(other.weekday().to_monday_one_offset())),
+                ("week", i64::from(iso.week())),
+                ("weekYear", i64::from(iso.year())),
+                ("ordinalDay", i64::from(other.day_of_year())),
+            ] {
+                assert_eq!(part(name), Some(expected.into()), "{name} of {day}");
+            }
+            let (months, days) = (rng.i64(-5000..5000), rng.i64(-50_000..50_000));
+            // A span has one sign only.
+            let plus = |it: Date, span| it.checked_add(span).ok();
+            let duration = Temporal::Duration { months, days, seconds: 0, nanos: 0 };
+            let moved = plus(other, Span::new().months(months))
+                .and_then(|it| plus(it, Span::new().days(days)));
+            if let Some(moved) = moved {
+                let ours = day.plus(&duration, false).unwrap().unwrap();
+                let text = if moved.year() < 0 {
+                    format!("-{:04}-{:02}-{:02}", -moved.year(), moved.month(), moved.day())
+                } else {
+                    moved.to_string()
+                };
+                assert_eq!(ours.to_string(), text, "{day} + {duration}");
+                let text = ours.to_string();
+                assert_eq!(parse(TemporalKind::Date, &text), Ok(ours));
+            }
+        }
+    }
+
+    #[test]
+    fn random_instants_are_as_in_another_library() {
+        let mut rng = fastrand::Rng::with_seed(11);
+        let database = TimeZoneDatabase::bundled();
+        let names = ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"];
+        for _ in 0..20_000 {
+            let name = names[rng.usize(0..names.len())];
+            let seconds = rng.i64(-5_000_000_000..9_000_000_000);
+            let ours = Temporal::instant(seconds, 0, &Zone::named(name).unwrap()).unwrap();
+            let zone = database.get(name).unwrap();
+            let other = Timestamp::from_second(seconds).unwrap().to_zoned(zone);
+            assert_eq!(ours.component("hour"), Some(i64::from(other.hour()).into()), "{ours}");
+            let (months, days) = (rng.i64(-50..50), rng.i64(-500..500));
+            let time = rng.i64(-100_000..100_000);
+            let duration = Temporal::Duration { months, days, seconds: time, nanos: 0 };
+            // Months and days move the local time, which then gets an offset.
+            let local = other.datetime().checked_add(Span::new().months(months)).unwrap();
+            let local = local.checked_add(Span::new().days(days)).unwrap();
+            let moved = other.time_zone().to_ambiguous_zoned(local).compatible().unwrap();
+            // Without a move, the second of two equal times stays the second.
+            let moved = if (months, days) == (0, 0) { other } else { moved };
+            let expected = moved.timestamp().as_second() + time;
+            let found = ours.plus(&duration, false).unwrap().unwrap();
+            assert_eq!(
+                found.component("epochSeconds"),
+                Some(expected.into()),
+                "{ours} + {duration}"
+            );
+            let back = between(Unit::Seconds, &ours, &found).unwrap();
+            assert_eq!(back.component("seconds"), Some((expected - seconds).into()));
+            // A duration from one to the other leads from one to the other.
+            let all = between(Unit::All, &ours, &found).unwrap();
+            assert_eq!(ours.plus(&all, false).unwrap().unwrap(), found, "{ours} + {all}");
+            let text = found.to_string();
+            assert_eq!(parse(TemporalKind::DateTime, &text), Ok(found), "{text}");
+        }
+    }
+}

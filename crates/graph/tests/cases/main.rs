@@ -7,6 +7,7 @@ mod constraints;
 mod errors;
 mod planning;
 mod reading;
+mod subqueries;
 mod temporal;
 mod writing;
 

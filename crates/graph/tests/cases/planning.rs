@@ -24,6 +24,43 @@ impl Counted {
     }
 }
 
+#[test]
+fn plans_are_described() {
+    let graph = super::graph("CREATE (:P {n: 1})-[:KNOWS]->(:P {n: 2}), (:Q)");
+    super::check(
+        &graph,
+        &[
+            (
+                "EXPLAIN MATCH (q:Q), (p:P {n: $n})-[r:KNOWS|LIKES]->(x) WHERE x.n > 1
+                 OPTIONAL MATCH (x)-[*1..2]-(y) RETURN p.n AS n, count(y) ORDER BY n LIMIT 3",
+                &[
+                    r#""NodesByLabel" "q:Q, 1 node""#,
+                    r#""NodesByLabel" "p:P, 2 nodes""#,
+                    r#""Filter" "p.n""#,
+                    r#""Expand" "(p)-[r:KNOWS|LIKES]->(x)""#,
+                    r#""Filter" "x""#,
+                    r#""Optional" "y""#,
+                    r#""  VarLengthExpand" "(x)-[*1..2]-(y)""#,
+                    r#""Aggregate" "n, count(y)""#,
+                    r#""Sort" """#,
+                    r#""Limit" """#,
+                ],
+            ),
+            (
+                "EXPLAIN CALL { CREATE (a:P)-[:T]->(b) } RETURN 1 AS x UNION RETURN 2 AS x",
+                &[
+                    r#""Call" """#,
+                    r#""  Create" "(a:P), (b), (a)-[:T]->(b)""#,
+                    r#""Project" "x""#,
+                    r#""Union" """#,
+                    r#""Project" "x""#,
+                ],
+            ),
+            ("MATCH (n) RETURN count(n)", &["3"]),
+        ],
+    );
+}
+
 type Answer<T> = Result<T, Failure>;
 
 impl Graph for Counted {
@@ -35,6 +72,15 @@ impl Graph for Counted {
     }
     fn key_id(&self, name: &str) -> Answer<Option<KeyId>> {
         self.graph.key_id(name)
+    }
+    fn labels(&self) -> Answer<Vec<Arc<str>>> {
+        self.graph.labels()
+    }
+    fn relationship_types(&self) -> Answer<Vec<Arc<str>>> {
+        self.graph.relationship_types()
+    }
+    fn property_keys(&self) -> Answer<Vec<Arc<str>>> {
+        self.graph.property_keys()
     }
     fn label_name(&self, label: LabelId) -> Answer<Arc<str>> {
         self.graph.label_name(label)

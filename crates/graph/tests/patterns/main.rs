@@ -43,6 +43,7 @@ fn one(seed: u64) -> Option<usize> {
     match rng.u8(..10) {
         0 => return one_shortest(&mut rng, &small, &memory, seed),
         1 | 2 => return one_shortcut(&mut rng, &small, &memory, seed),
+        3 | 4 => return one_subquery(&mut rng, &small, &memory, seed),
         _ => {}
     }
     let clauses = clauses(&mut rng);
@@ -121,6 +122,43 @@ fn one_shortcut(rng: &mut Rng, small: &Small, memory: &MemoryGraph, seed: u64) -
     expected.sort();
     assert_eq!(got, expected, "seed {seed}: {text}\n{small:?}");
     Some(got.len())
+}
+
+/// The same clauses in subqueries of all kinds.
+fn one_subquery(rng: &mut Rng, small: &Small, memory: &MemoryGraph, seed: u64) -> Option<usize> {
+    let clauses = clauses(rng);
+    let found = brute::answer(small, &clauses)?.len();
+    let mut texts = Vec::new();
+    for clause in &clauses {
+        let mut text = String::new();
+        write_clause(&mut text, clause);
+        texts.push(text);
+    }
+    let all = texts.concat();
+    let compare = |text: String, expected: Vec<String>| {
+        assert_eq!(ask(memory, &text, seed), expected, "seed {seed}: {text}\n{small:?}");
+    };
+    let one = |count: usize| vec![count.to_string()];
+    compare(format!("RETURN COUNT {{ {all} }}"), one(found));
+    compare(format!("RETURN size(COLLECT {{ {all} RETURN 1 AS one }})"), one(found));
+    let exists = format!("RETURN CASE WHEN EXISTS {{ {all} }} THEN 1 ELSE 0 END");
+    compare(exists, one(usize::from(found > 0)));
+    compare(format!("CALL {{ {all} RETURN count(*) AS n }} RETURN n"), one(found));
+    let twice = format!("UNWIND [0, 5] AS u CALL (u) {{ {all} RETURN u AS v }} RETURN count(v)");
+    compare(twice, one(2 * found));
+    let union =
+        format!("CALL {{ {all} RETURN 1 AS v UNION ALL {all} RETURN 2 AS v }} RETURN sum(v)");
+    compare(union, one(3 * found));
+    // The last clause as a subquery for every row of the first ones.
+    let (last, first) = texts.split_last()?;
+    if !first.is_empty() {
+        let first = first.concat();
+        let split = format!("{first} CALL (*) {{ {last} RETURN count(*) AS n }} RETURN sum(n)");
+        compare(split, one(found));
+        let inner = format!("{first} RETURN sum(COUNT {{ {last} }})");
+        compare(inner, one(found));
+    }
+    Some(found)
 }
 
 fn one_shortest(rng: &mut Rng, small: &Small, memory: &MemoryGraph, seed: u64) -> Option<usize> {
@@ -284,7 +322,13 @@ fn write_node(text: &mut String, node: &NodeP) {
     *text += "(";
     *text += node.name.as_deref().unwrap_or_default();
     if let Some(label) = node.label {
-        let _ = write!(text, ":{label}");
+        // The same condition as an expression, for some of the patterns.
+        let other = if label == 'A' { 'B' } else { 'A' };
+        let _ = match text.len() % 4 {
+            0 => write!(text, ":!{other}&%"),
+            1 => write!(text, ":{label}|({label}&{other})"),
+            _ => write!(text, ":{label}"),
+        };
     }
     if let Some(k) = node.k {
         let _ = write!(text, " {{k: {k}}}");

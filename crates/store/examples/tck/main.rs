@@ -12,16 +12,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use isolith_graph::MemoryGraph;
 
 use judge::{Verdict, judge};
-use subject::{StoreGraph, Subject};
+use subject::{MemorySubject, StoreGraph, Subject};
 
 fn main() -> Result<()> {
     let features = std::env::args_os().nth(1).context("which folder of features?")?;
     let features = Path::new(&features);
     println!("in memory\n");
-    let mut wrong = run(features, &|| Ok(Box::new(MemoryGraph::new())))?;
+    let mut wrong = run(features, &|| Ok(Box::new(MemorySubject::default())))?;
     println!("\nin a store\n");
     wrong += run(features, &|| Ok(Box::new(StoreGraph::new()?)))?;
     ensure!(wrong == 0, "{wrong} scenarios have another answer");
@@ -53,7 +52,7 @@ fn run(features: &Path, make: &dyn Fn() -> Result<Box<dyn Subject>>) -> Result<u
     files.sort();
     let graphs = features.parent().unwrap_or(features).join("graphs");
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-    let (mut plain, mut temporal) = (Tally::default(), Tally::default());
+    let mut total = Tally::default();
     for file in &files {
         let content = std::fs::read_to_string(file)?;
         let folder = file.parent().and_then(|folder| folder.strip_prefix(features).ok());
@@ -63,37 +62,28 @@ fn run(features: &Path, make: &dyn Fn() -> Result<Box<dyn Subject>>) -> Result<u
         for scenario in feature::scenarios(&content) {
             let verdict = judge(&scenario, &graphs, graph.as_mut())?;
             graph.clear()?;
-            // What needs dates and times is counted apart, wherever it stands.
-            let needs = |verdict: &Verdict| matches!(verdict, Verdict::Refused(why) if why.contains("temporal"));
-            let is_temporal = folder.ends_with("temporal") || needs(&verdict);
             tallies.entry(folder.clone()).or_default().add(&verdict);
-            (if is_temporal { &mut temporal } else { &mut plain }).add(&verdict);
+            total.add(&verdict);
             match verdict {
-                Verdict::Refused(why) if !is_temporal => {
-                    println!("refused  {stem} {}: {why}", scenario.name);
-                }
+                Verdict::Refused(why) => println!("refused  {stem} {}: {why}", scenario.name),
                 Verdict::Wrong(why) => println!("WRONG    {stem} {}: {why}", scenario.name),
-                _ => {}
+                Verdict::Passed => {}
             }
         }
     }
-    print(&tallies, &plain, &temporal);
-    Ok(plain.wrong + temporal.wrong)
+    print(&tallies, &total);
+    Ok(total.wrong)
 }
 
-fn print(tallies: &BTreeMap<String, Tally>, plain: &Tally, temporal: &Tally) {
+fn print(tallies: &BTreeMap<String, Tally>, total: &Tally) {
     println!("\n{:44} passed refused wrong", "folder");
     for (folder, tally) in tallies {
         println!("{folder:44} {:6} {:7} {:5}", tally.passed, tally.refused, tally.wrong);
     }
-    for (name, tally) in [("without temporal", plain), ("temporal", temporal)] {
-        let all = tally.passed + tally.refused + tally.wrong;
-        let rate = 100.0 * tally.passed as f64 / all.max(1) as f64;
-        println!(
-            "{name:44} {:6} {:7} {:5}  {rate:.2} % of {all}",
-            tally.passed, tally.refused, tally.wrong
-        );
-    }
+    let all = total.passed + total.refused + total.wrong;
+    let rate = 100.0 * total.passed as f64 / all.max(1) as f64;
+    let Tally { passed, refused, wrong } = total;
+    println!("{:44} {passed:6} {refused:7} {wrong:5}  {rate:.2} % of {all}", "all");
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {

@@ -1,11 +1,12 @@
 //! The graphs that the kit is tried on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use isolate::InWorker;
-use isolith_graph::{Budget, Datum, Error, Flow, MemoryGraph, prepare};
+use isolith_graph::{Budget, Datum, Error, Flow, MemoryGraph, Procedure, prepare, prepare_with};
 use isolith_protocol::{ChangeGraph, CypherQuery, GraphAnswer, Key, StoreError};
 use isolith_store::{Durability, Reader, StoreFolder, Truth, Writer, WriterOptions};
 use isolith_types::Failure;
@@ -24,24 +25,39 @@ pub(super) struct Answer {
 pub(super) trait Subject {
     fn ask(&mut self, text: &str, parameters: &BTreeMap<String, Datum>) -> Result<Answer, Error>;
 
+    /// Lets queries call a procedure of the kit; false if that is not possible here.
+    fn define(&mut self, procedure: Procedure) -> bool;
+
     /// Takes all away.
     fn clear(&mut self) -> Result<()>;
 }
 
-impl Subject for MemoryGraph {
+/// A graph in memory, and the procedures that are defined for it.
+#[derive(Default)]
+pub(super) struct MemorySubject {
+    graph: MemoryGraph,
+    procedures: Vec<Arc<Procedure>>,
+}
+
+impl Subject for MemorySubject {
     fn ask(&mut self, text: &str, parameters: &BTreeMap<String, Datum>) -> Result<Answer, Error> {
-        let query = prepare(text)?;
+        let query = prepare_with(text, &self.procedures)?;
         let budget = Budget::unbounded().with_deadline(Instant::now() + PATIENCE);
         let mut rows = Vec::new();
-        query.run_mut(self, parameters, &budget, &mut |row| {
+        query.run_mut(&self.graph, parameters, &budget, &mut |row| {
             rows.push(row);
             Ok(Flow::Continue)
         })?;
         Ok(Answer { columns: query.columns().to_vec(), rows })
     }
 
+    fn define(&mut self, procedure: Procedure) -> bool {
+        self.procedures.push(Arc::new(procedure));
+        true
+    }
+
     fn clear(&mut self) -> Result<()> {
-        *self = Self::new();
+        *self = Self::default();
         Ok(())
     }
 }
@@ -55,7 +71,7 @@ fn are_alike(one: &Failure, other: &Failure) -> bool {
 /// The graph of a store, changed by its writer and read by a reader. Failures have no kind
 /// there: a graph in memory to which the same is done must fail with the same words.
 pub(super) struct StoreGraph {
-    twin: MemoryGraph,
+    twin: MemorySubject,
     writer: Writer,
     reader: Reader,
     writes: u64,
@@ -69,7 +85,7 @@ impl StoreGraph {
         let options = WriterOptions { durability: Durability::Normal, create: true };
         let writer = Truth::open_writer(&folder, options, InWorker::in_process())?;
         let reader = Truth::open_reader(&folder, InWorker::in_process())?;
-        Ok(Self { twin: MemoryGraph::new(), writer, reader, writes: 0, _place: place })
+        Ok(Self { twin: MemorySubject::default(), writer, reader, writes: 0, _place: place })
     }
 
     fn answer(&mut self, query: CypherQuery, is_write: bool) -> Result<GraphAnswer, StoreError> {
@@ -103,8 +119,12 @@ impl Subject for StoreGraph {
         }
     }
 
+    fn define(&mut self, _: Procedure) -> bool {
+        false
+    }
+
     fn clear(&mut self) -> Result<()> {
-        self.twin = MemoryGraph::new();
+        self.twin = MemorySubject::default();
         let all = "MATCH (n) DETACH DELETE n".to_owned();
         self.answer(CypherQuery { text: all, ..CypherQuery::default() }, true)?;
         let left = self.ask("MATCH (n) RETURN n", &BTreeMap::new())?.rows.len();

@@ -83,6 +83,20 @@ impl NameTable {
         Ok(name)
     }
 
+    /// All names of a kind with their ids, sorted by name.
+    pub(super) fn all(
+        &self,
+        db: &dyn Connection,
+        kind: NameKind,
+    ) -> Result<Vec<(u32, Arc<str>)>, StoreError> {
+        let read = || {
+            db.prepare_cached("SELECT id, name FROM graph_name WHERE kind = ?1 ORDER BY name")?
+                .query_map([kind as u8], |row| Ok((row.get(0)?, row.get::<_, String>(1)?.into())))?
+                .collect::<isolith_sql::Result<Vec<_>>>()
+        };
+        read().during(db, "read the names of the graph")
+    }
+
     /// Records that nodes can no longer be looked up by this property.
     pub(super) fn not_indexed(&self, key: u32) {
         self.indexed.borrow_mut().insert(key, false);

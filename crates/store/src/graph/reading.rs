@@ -151,6 +151,31 @@ impl Graph for TruthGraph<'_> {
         Ok(self.names.find(self.db, NameKind::Key, name).map_err(failure)?.map(KeyId))
     }
 
+    fn labels(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let mut names = Vec::new();
+        for (number, name) in self.names.all(self.db, NameKind::Label).map_err(failure)? {
+            if self.node_count(Some(LabelId(number)))? > 0 {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn relationship_types(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let mut names = Vec::new();
+        for (number, name) in self.names.all(self.db, NameKind::Type).map_err(failure)? {
+            if self.edge_count(Some(TypeId(number)))? > 0 {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn property_keys(&self) -> Result<Vec<Arc<str>>, Failure> {
+        let all = self.names.all(self.db, NameKind::Key).map_err(failure)?;
+        Ok(all.into_iter().map(|(_, name)| name).collect())
+    }
+
     fn label_name(&self, label: LabelId) -> Result<Arc<str>, Failure> {
         self.names.name(self.db, label.0).map_err(failure)
     }
