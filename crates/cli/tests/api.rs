@@ -67,6 +67,47 @@ fn code_is_indexed_and_searched() {
 }
 
 #[test]
+fn files_are_mapped_with_their_sizes() {
+    let project = Project::new();
+    project.write("a/one.py", "from a import two\n\n\ndef first():\n    return two.second()\n");
+    project.write("a/two.py", "from a import one\n\n\ndef second():\n    return 2\n\n\n");
+    project.write("alone.py", "def alone():\n    return 1\n");
+    let server = of_project(&project);
+    server.run("/v1/code/index", &Value::Null);
+    let map = server.get("/v1/code/map");
+    let files = map["files"].as_array().unwrap();
+    let file = |path: &str| files.iter().find(|file| file["path"] == path).unwrap();
+    assert_eq!(file("a/one.py")["lines"], 5, "{map}");
+    assert_eq!(file("a/two.py")["lines"], 5, "blank lines at the end do not count: {map}");
+    assert_eq!((&file("a/two.py")["calls"], &file("a/one.py")["calls"]), (&json!(1), &json!(0)));
+    assert_eq!((&file("a/two.py")["cycle"], &file("alone.py")["cycle"]), (&json!(1), &Value::Null));
+    assert_eq!((&file("alone.py")["language"], &map["left_out"]), (&json!("python"), &json!(0)));
+    let first = server.get("/v1/code/map?limit=1");
+    assert_eq!(
+        (first["files"].as_array().unwrap().len(), &first["left_out"]),
+        (1, &json!(files.len() - 1))
+    );
+}
+
+#[test]
+fn vectors_are_placed_in_a_plane() {
+    let env = TestEnv::new();
+    let server = of_env(&env);
+    let record = |at: i32| json!({ "id": at.to_string(), "vector": [3 * at, 4 * at, 1], "metadata": { "odd": at % 2 } });
+    let records: Vec<Value> = (0..10).map(record).collect();
+    server.ask("PUT /v1/collections/line/records", &json!({ "records": records })).done();
+    let found = server.get("/v1/collections/line/projection?by=odd");
+    let points = found["points"].as_array().unwrap();
+    assert_eq!((points.len(), &found["records"]), (10, &json!(10)), "{found}");
+    assert!(found["explained"][0].as_f64().unwrap() > 0.999, "they are on a line: {found}");
+    let x = |at: usize| points[at]["x"].as_f64().unwrap();
+    assert!(((x(9) - x(0)).abs() - 45.0).abs() < 0.1, "{found}");
+    assert_eq!((&points[3]["id"], &points[3]["value"]), (&json!("3"), &json!(1)));
+    let few = server.get("/v1/collections/line/projection?limit=4");
+    assert_eq!((few["points"].as_array().unwrap().len(), &few["records"]), (4, &json!(10)));
+}
+
+#[test]
 fn the_graph_is_asked() {
     let project = Project::sample();
     let server = of_project(&project);

@@ -40,6 +40,64 @@ fn events(stream: TcpStream) -> Vec<(String, Value)> {
     events
 }
 
+/// The state comes at once, then each second, and the last one says that there will be no other.
+#[test]
+fn the_state_of_workers_comes_as_events() {
+    let project = Project::large(3);
+    let server = of_project(&project);
+    server.run("/v1/code/index", &Value::Null);
+    let stream = server.begin("GET /v1/status/events?seconds=2", &[("Connection", "close")], "");
+    let all = events(stream);
+    assert!(all.len() >= 2 && all.iter().all(|(name, _)| name == "status"), "{all:?}");
+    let (_, last) = all.last().unwrap();
+    let store =
+        last["stores"].as_array().unwrap().iter().find(|it| it["whose"] == "project").unwrap();
+    let writer =
+        store["workers"].as_array().unwrap().iter().find(|it| it["role"] == "store-writer");
+    assert!(writer.is_some_and(|it| it["pid"].is_u64()), "{store}");
+    assert_eq!(store["processes"][0]["pid"], server.pid(), "{store}");
+    let role =
+        store["roles"].as_array().unwrap().iter().find(|it| it["role"] == "store-writer").unwrap();
+    let buckets = role["run"]["buckets"].as_array().unwrap();
+    let in_buckets: u64 = buckets.iter().map(|it| it.as_u64().unwrap()).sum();
+    assert!(role["jobs"]["answered"].as_u64().unwrap() > 0, "{role}");
+    assert_eq!(role["run"]["count"], in_buckets, "{role}");
+    let refused = server.ask("GET /v1/status/events?seconds=0", &Value::Null);
+    assert_eq!(refused.refused().0, 400);
+}
+
+#[test]
+fn a_drill_reports_each_fault() {
+    let env = TestEnv::new();
+    let server = ApiServer::start(env.command(&SERVE));
+    let kind = [
+        ("Content-Type", "application/json"),
+        ("Accept", "text/event-stream"),
+        ("Connection", "close"),
+    ];
+    let all = events(server.begin("POST /v1/drill", &kind, r#"{"count": 3}"#));
+    let (name, report) = all.last().unwrap();
+    assert_eq!(
+        (name.as_str(), &report["passed"], &report["injected"]),
+        ("result", &json!(true), &json!(3)),
+        "{report}"
+    );
+    let steps: Vec<&Value> =
+        all.iter().filter(|(name, _)| name == "progress").map(|(_, data)| data).collect();
+    let items = steps.last().unwrap()["items"].as_array().unwrap();
+    assert!(items.iter().all(|it| it["passed"] == true && it["title"].is_string()), "{items:?}");
+    // A second one has to wait; one that is cancelled makes room.
+    let first = server.ask("POST /v1/drill", &json!({ "count": 280 }));
+    assert_eq!(first.status, 202, "{}", first.body);
+    let second = server.ask("POST /v1/drill", &json!({ "count": 1 }));
+    let place = second.header("location").unwrap().to_owned();
+    let refused = server.get(&format!("{place}?wait=60"));
+    assert_eq!(refused["error"]["code"], "queue_full", "{refused}");
+    let place = first.header("location").unwrap().to_owned();
+    server.ask(&format!("DELETE {place}"), &Value::Null).done();
+    assert_eq!(server.run("/v1/drill", &json!({ "count": 1 }))["passed"], true);
+}
+
 /// A server whose parsers hang.
 fn hanging(project: &Project) -> ApiServer {
     let mut command = project.command(&SERVE);
@@ -154,6 +212,13 @@ fn deaths_of_workers_can_be_looked_up() {
     assert_eq!(quarantine["jobs"].as_array().unwrap().len(), 1, "{quarantine}");
     assert_eq!((&job["kind"], &job["class"]), (&json!("memory"), &json!("crash")), "{quarantine}");
     assert_eq!(job["id"], crash["job"]["input_hash"], "{quarantine}");
+    let id = job["id"].as_str().unwrap();
+    let other = server.ask("POST /v1/quarantine/release", &json!({ "id": "ffff000011112222" }));
+    assert_eq!(other.refused(), (404, "not_found".to_owned()));
+    let released =
+        server.post("/v1/quarantine/release", &json!({ "id": &id[..16], "whose": job["whose"] }));
+    assert_eq!(released["released"][0]["id"], job["id"], "{released}");
+    assert_eq!(server.get("/v1/quarantine")["jobs"], json!([]));
     let pools = server.get("/v1/status")["stores"][0]["processes"][0]["pools"].clone();
     let reader = pools.as_array().unwrap().iter().find(|it| it["role"] == "store-reader").unwrap();
     assert_eq!((&reader["last_death"]["class"], &reader["restarts"]), (&json!("crash"), &json!(2)));

@@ -38,6 +38,16 @@ fn a_drill_passes() {
 }
 
 #[test]
+fn each_fault_is_a_line_and_the_report_the_last() {
+    let output = run(&["drill", "--count", "4", "--seed", "3", "--jsonl", "--quiet"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((output.status.code(), lines.len()), (Some(0), 5), "{text}");
+    assert!(lines[..4].iter().all(|it| it["passed"] == true && it["fault"].is_string()), "{text}");
+    assert_eq!((&lines[4]["injected"], &lines[4]["lost"]), (&4.into(), &0.into()), "{text}");
+}
+
+#[test]
 fn progress_goes_to_stderr_unless_quiet() {
     let message = run(&["drill", "--count", "3", "--seed", "1"]);
     assert!(String::from_utf8_lossy(&message.stderr).contains("3 of 3 faults"));

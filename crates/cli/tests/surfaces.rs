@@ -82,6 +82,7 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ("roots", By("status"), By("index_status"), By("GET /v1/code/index")),
     ("root_places", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
     ("files", Not(INTERNAL), Not(INTERNAL), Not(INTERNAL)),
+    ("lines", Not("a map is a picture"), Not("a map is a picture"), By("GET /v1/code/map")),
     ("chunks", Not("search shows chunks"), By("read_chunk"), By("GET /v1/code/chunks")),
     ("drawers", By("memory get"), By("memory_get"), By("GET /v1/memory/drawers/{id}")),
     ("list_drawers", By("memory list"), By("memory_list"), By("GET /v1/memory/drawers")),

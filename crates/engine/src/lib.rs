@@ -4,6 +4,7 @@
 mod adopt;
 mod chunks;
 mod code;
+mod code_map;
 mod collections;
 mod databases;
 mod doctor;
@@ -36,6 +37,7 @@ mod writes;
 pub use adopt::{ForeignStore, adopt, examine_foreign, move_aside};
 pub use chunks::{IndexedChunk, IndexedFile};
 pub use code::{CodeFilter, CodeHit, CodeHits, CodeSearch};
+pub use code_map::{CodeMap, MappedFile};
 pub use databases::NO_SETTINGS;
 pub use doctor::{CheckReport, Doctor, DoctorOptions, DoctorReport, QuarantinedJob};
 pub use facts::MOST_FACTS;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -25,6 +26,8 @@ pub(crate) struct ProgressStep {
     pub(crate) fraction: f64,
     /// For people.
     pub(crate) message: String,
+    /// What was done so far, for operations that show each step.
+    pub(crate) items: Vec<Value>,
 }
 
 /// Who is told about progress.

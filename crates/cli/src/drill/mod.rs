@@ -21,6 +21,8 @@ use screen::Screen;
 pub(crate) struct DrillPlan {
     pub(crate) count: u32,
     pub(crate) seed: u64,
+    /// Print each fault as a line of JSON.
+    pub(crate) lines: bool,
 }
 
 /// Runs the drill and prints its report.
@@ -37,6 +39,9 @@ pub(crate) fn run(plan: &DrillPlan, output: &Output) -> Result<ExitCode, Failure
     runtime.shutdown_background();
     screen.finish();
     let report = report?;
-    output.result(&report, &report.to_string())?;
+    match plan.lines {
+        true => output.lines(&[&report])?,
+        false => output.result(&report, &report.to_string())?,
+    }
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -28,6 +28,37 @@ impl Verdict {
     }
 }
 
+/// The outcome of one fault, as a line of JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct FaultLine {
+    fault: Fault,
+    title: &'static str,
+    /// The classes that the supervisor reported, and the one that it should.
+    classes: Vec<DeathClass>,
+    expected: Option<DeathClass>,
+    /// Whether it was classified correctly, and the job had one effect.
+    passed: bool,
+    lost: bool,
+    duplicated: bool,
+    recovery_ms: Option<f64>,
+}
+
+impl From<&Verdict> for FaultLine {
+    fn from(verdict: &Verdict) -> Self {
+        let Verdict { fault, classes, lost, duplicated, recovery, pids: _ } = verdict;
+        Self {
+            fault: *fault,
+            title: fault.describe(),
+            classes: classes.clone(),
+            expected: fault.expected(),
+            passed: !(verdict.misclassified() || *lost || *duplicated),
+            lost: *lost,
+            duplicated: *duplicated,
+            recovery_ms: recovery.map(milliseconds),
+        }
+    }
+}
+
 /// The outcome of a drill.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {

@@ -231,7 +231,7 @@ impl Drill {
             pids: deaths.iter().map(|death| death.pid).collect(),
             classes,
         };
-        self.screen.show(&verdict);
+        self.screen.show(&verdict)?;
         self.verdicts().push(verdict);
         Ok(())
     }

@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use isolate::misbehave::Fault;
-use isolith_types::counted;
+use isolith_types::{Failure, counted};
 
 use super::DrillPlan;
-use super::report::Verdict;
+use super::report::{FaultLine, Verdict};
 use crate::output::Output;
 
 /// Shows progress: a table that fills on a terminal, otherwise a line now and then.
 pub(super) struct Screen {
     table: Option<Table>,
     output: Output,
+    /// Whether each fault is printed.
+    lines: bool,
     total: usize,
     seen: Mutex<Seen>,
 }
@@ -36,12 +38,20 @@ impl Screen {
         Self {
             table: output.draws_progress().then(|| Table::new(total)),
             output: *output,
+            lines: plan.lines,
             total,
             seen: Mutex::default(),
         }
     }
 
-    pub(super) fn show(&self, verdict: &Verdict) {
+    /// Shows the outcome of a fault.
+    ///
+    /// # Errors
+    /// If a line cannot be printed.
+    pub(super) fn show(&self, verdict: &Verdict) -> Result<(), Failure> {
+        if self.lines {
+            self.output.lines(&[FaultLine::from(verdict)])?;
+        }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.verdicts += 1;
         let row = seen.by_kind.entry(verdict.fault).or_default();
@@ -61,6 +71,7 @@ impl Screen {
                 counted(self.total, "fault")
             ));
         }
+        Ok(())
     }
 
     /// Clears the terminal for the report.

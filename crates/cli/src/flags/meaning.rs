@@ -133,8 +133,9 @@ fn meaning(
             project: ProjectFile::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
         }),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
-        TypedCommand::Drill(TypedDrill { count, seed }) => Command::Drill(DrillPlan {
+        TypedCommand::Drill(TypedDrill { count, seed, jsonl }) => Command::Drill(DrillPlan {
             count,
+            lines: jsonl,
             seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         }),
         TypedCommand::Completions { shell } => Command::Completions(shell),

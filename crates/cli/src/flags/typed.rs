@@ -551,4 +551,7 @@ pub(super) struct TypedDrill {
     /// Seed for the order of the faults [default: random]
     #[arg(long, value_name = "SEED")]
     pub(super) seed: Option<u64>,
+    /// Print each fault when it has been handled, as a line of JSON, and the report as the last line
+    #[arg(long, conflicts_with = "json")]
+    pub(super) jsonl: bool,
 }

@@ -151,6 +151,22 @@ impl Engine {
         Ok(rows.into_iter().filter_map(hotspot).collect())
     }
 
+    /// Number of calls into each file from other files, by path.
+    pub(crate) async fn calls_into_files(&self) -> Result<HashMap<String, u64>, Failure> {
+        let (restricted, roots) = self.in_roots_here("n").await?;
+        let query = format!(
+            "{restricted}MATCH (n)<-[r:CALLS]-(m) \
+             WHERE r.certainty IN $certainties AND n.path <> m.path \
+             RETURN n.path, count(r)"
+        );
+        let parameters = [("certainties", certainties(false)), ("roots", roots)];
+        let rows = self.rows(query, parameters).await?.into_iter();
+        let counted = |mut row: super::row::RowCells| {
+            Some((row.text()?, u64::try_from(row.number()).unwrap_or(0)))
+        };
+        Ok(rows.filter_map(counted).collect())
+    }
+
     /// Counts nodes by label and edges by type, the most frequent first.
     ///
     /// # Errors

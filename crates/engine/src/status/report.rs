@@ -194,6 +194,17 @@ impl Engine {
         report
     }
 
+    /// The long-lived processes that have the store open, and their workers. Reads nothing, and so
+    /// can be asked for often.
+    pub async fn fronts(&self) -> (Vec<FrontStatus>, Vec<WorkerStatus>) {
+        let mut found = (Vec::new(), Vec::new());
+        for (pid, front) in ask_all(self.inner.folder.run()).await {
+            found.0.push(FrontStatus::of(pid, front.as_ref()));
+            found.1.extend(front.into_iter().flat_map(FrontSnapshot::into_workers));
+        }
+        found
+    }
+
     pub(super) async fn overview(
         &self,
     ) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
@@ -232,22 +243,13 @@ impl StatusReport {
         let Some(front) = front else {
             let message = format!("process {pid} has the store open and does not answer");
             self.problem(Code::Timeout, message);
-            self.fronts.push(FrontStatus {
-                pid,
-                answers: false,
-                age_ms: None,
-                recent: None,
-                deaths: BTreeMap::new(),
-                breakers: Vec::new(),
-                pools: Vec::new(),
-            });
+            self.fronts.push(FrontStatus::of(pid, None));
             return;
         };
         if let Some(warning) = front.recent.warning() {
             self.problem(Code::WorkerDied, format!("process {}: {warning}", front.pid));
         }
-        let breakers = front.breakers();
-        for BreakerStatus { role, state } in &breakers {
+        for BreakerStatus { role, state } in &front.breakers() {
             let pid = front.pid;
             let message = match state {
                 BreakerState::HalfOpen => {
@@ -260,15 +262,7 @@ impl StatusReport {
             };
             self.problem(Code::BreakerOpen, message);
         }
-        self.fronts.push(FrontStatus {
-            pid: front.pid,
-            answers: true,
-            age_ms: Some(front.age_ms),
-            recent: Some(front.recent),
-            deaths: front.deaths.clone(),
-            breakers,
-            pools: front.pools(),
-        });
+        self.fronts.push(FrontStatus::of(pid, Some(&front)));
         self.workers.extend(front.into_workers());
     }
 
@@ -331,6 +325,21 @@ impl StatusReport {
         }
         // The next command that writes, or a server, does it.
         self.warnings.extend(due);
+    }
+}
+
+impl FrontStatus {
+    /// Of the process with this id, and what it answered, if it did.
+    fn of(pid: u32, front: Option<&FrontSnapshot>) -> Self {
+        Self {
+            pid,
+            answers: front.is_some(),
+            age_ms: front.map(|front| front.age_ms),
+            recent: front.map(|front| front.recent),
+            deaths: front.map(|front| front.deaths.clone()).unwrap_or_default(),
+            breakers: front.map(FrontSnapshot::breakers).unwrap_or_default(),
+            pools: front.map(FrontSnapshot::pools).unwrap_or_default(),
+        }
     }
 }
 

@@ -29,6 +29,13 @@ pub struct ListFiles {
     pub limit: u32,
 }
 
+/// Counts the lines of a root's files.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountLines {
+    /// The root's number.
+    pub root: u64,
+}
+
 /// Gets a file and its chunks; `None` if it is not in the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GetChunks {

@@ -16,8 +16,8 @@ use isolith_types::{CollectionInfo, Database, Drawer, Entity, Fact, FactStats, T
 use serde::{Deserialize, Serialize};
 
 pub use code::{
-    CodeFound, CodeScope, EmbedMovedFile, FoundChunk, FoundPlace, GetChunks, ListFiles, ListRoots,
-    LocateRoots, SearchCode,
+    CodeFound, CodeScope, CountLines, EmbedMovedFile, FoundChunk, FoundPlace, GetChunks, ListFiles,
+    ListRoots, LocateRoots, SearchCode,
 };
 pub use databases::{
     CountCollections, FindCollection, GetDatabase, GetTenant, ListCollections, ListDatabases,
@@ -233,5 +233,6 @@ read_operations! {
         CountCollections("count_collections") => u64,
         FindCollection("find_collection") => Option<CollectionInfo>,
         CountValues("values") => ValueCounts,
+        CountLines("lines") => Vec<(u64, u32)>,
     }
 }

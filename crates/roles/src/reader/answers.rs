@@ -3,7 +3,7 @@
 use isolate::{Bulk, Context, InWorker};
 use isolith_embed::{ChunkWeights, DIMENSION, Model};
 use isolith_protocol::{
-    AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CountValues,
+    AnswersRead, CodeFound, CollectionState, CountCollections, CountFacts, CountLines, CountValues,
     CypherFound, DrawerList, EmbedMovedFile, EmbedTexts, FileState, FindCollection, FindHybrid,
     FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
     GetDatabase, GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant,
@@ -58,6 +58,7 @@ from_snapshot! {
         let (under, after) = (asked.under.as_deref(), asked.after.as_deref());
         snapshot.files(asked.root, under, after, u64::from(asked.limit))
     };
+    CountLines => Vec<(u64, u32)>: |snapshot, asked| snapshot.lines_of_files(asked.root);
     GetChunks => Option<(FileState, Vec<StoredChunk>)>: |snapshot, asked| {
         snapshot.chunks_of_file(asked.root, &asked.path)
     };

@@ -52,6 +52,8 @@ pub(super) enum Kind {
     Job,
     /// With the events of the job that is in the path.
     Events,
+    /// With events that go on for a while, each with a new answer.
+    Live,
 }
 
 type AnswerFuture = Pin<Box<dyn Future<Output = Result<Box<RawValue>, Failure>> + Send>>;
@@ -125,6 +127,12 @@ impl Endpoint {
     /// Answers with the events of the job that it finds.
     pub(super) fn events(mut self) -> Self {
         self.kind = Kind::Events;
+        self
+    }
+
+    /// Answers again and again, as events.
+    pub(super) fn live(mut self) -> Self {
+        self.kind = Kind::Live;
         self
     }
 

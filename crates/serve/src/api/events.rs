@@ -33,8 +33,16 @@ pub(super) fn response(job: Job, cancels: bool) -> Response {
         // A client that has gone needs no events.
         let _ = send_events(&job, &sender).await;
     });
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Sse::new(Events { events, _guard: guard }).keep_alive(keep_alive).into_response()
+    respond(Events { events, _guard: guard })
+}
+
+/// Other events, until the sender is dropped.
+pub(super) fn stream(events: mpsc::Receiver<Event>) -> Response {
+    respond(Events { events, _guard: None })
+}
+
+fn respond(events: Events) -> Response {
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }
 
 async fn send_events(

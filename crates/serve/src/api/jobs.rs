@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use isolith_types::{Code, Failure, Moment, ShownFailure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -232,12 +233,14 @@ pub(super) struct JobProgress {
     fraction: f64,
     /// For people.
     message: String,
+    /// What was done so far, if the operation shows each step; others have none.
+    items: Vec<Value>,
 }
 
 impl JobProgress {
     pub(super) fn of(step: &ProgressStep) -> Self {
-        let ProgressStep { stage, done, total, fraction, message } = step.clone();
-        Self { stage: stage.to_owned(), done, total, fraction: round(fraction), message }
+        let ProgressStep { stage, done, total, fraction, message, items } = step.clone();
+        Self { stage: stage.to_owned(), done, total, fraction: round(fraction), message, items }
     }
 }
 

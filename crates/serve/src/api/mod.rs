@@ -8,13 +8,17 @@ mod code;
 mod collections;
 mod crashes;
 mod docs;
+mod drill;
 mod endpoint;
 mod events;
 mod facts;
 mod graph;
 mod jobs;
+mod live;
+mod map;
 mod memory;
 mod openapi;
+mod projection;
 mod quarantine;
 mod records;
 mod request;
@@ -44,15 +48,18 @@ pub(crate) use jobs::Jobs;
 fn endpoints() -> Vec<Endpoint> {
     let groups = [
         code::endpoints(),
+        map::endpoints(),
         graph::endpoints(),
         memory::endpoints(),
         facts::endpoints(),
         collections::endpoints(),
         records::endpoints(),
         values::endpoints(),
+        projection::endpoints(),
         status::endpoints(),
         crashes::endpoints(),
         quarantine::endpoints(),
+        drill::endpoints(),
     ];
     groups.into_iter().flatten().collect()
 }
@@ -116,6 +123,10 @@ async fn answer(
             let id = path.iter().next().map_or("", |(_, id)| id);
             // It runs on when the client goes.
             Ok(events::response(server.jobs().find(id)?, false))
+        }
+        Kind::Live => {
+            let first = run(call(Progress::Nobody)).await?;
+            Ok(live::response(server.clone(), &first))
         }
         Kind::Job => {
             let run = |steps| run(call(Progress::Job(steps)));

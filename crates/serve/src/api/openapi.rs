@@ -18,7 +18,7 @@ object as the body. Errors are {\"error\": {\"code\", \"message\", \"hint\"}}.";
 const KEY: &str = "Makes a write take effect once: a repeated request with the same key gets the \
 first answer. Use a new UUID for each write. Keys are kept for a day.";
 
-const GROUPS: [(&str, &str); 11] = [
+const GROUPS: [(&str, &str); 12] = [
     ("code", "Indexing and searching code"),
     ("graph", "The code graph and your own nodes: Cypher, callers, impact"),
     ("memory", "Texts (drawers) in wings and rooms, and agents' diaries"),
@@ -28,6 +28,7 @@ const GROUPS: [(&str, &str); 11] = [
     ("status", "State of the stores"),
     ("crashes", "Deaths of workers"),
     ("quarantine", "Jobs that killed their workers"),
+    ("drill", "Faults on purpose, to see how they are handled"),
     ("doctor", "Checks and repairs of the stores"),
     ("stores", "The open stores"),
 ];
@@ -173,6 +174,13 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         Kind::Plain => {
             let content = json!({ "application/json": { "schema": answer } });
             responses["200"] = json!({ "description": "Done.", "content": content });
+        }
+        Kind::Live => {
+            let mut events = events("The state again and again, until the time is over.");
+            let event = &mut events["content"]["text/event-stream"]["schema"]["properties"];
+            event["event"] = json!({ "type": "string", "enum": ["status"] });
+            event["data"]["contentSchema"] = json!(answer);
+            responses["200"] = events;
         }
         Kind::Events => {
             responses["200"] = events("The progress of the job. It runs on if the client goes.")

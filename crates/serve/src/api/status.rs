@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::answer::shown;
 use super::endpoint::{Endpoint, Verb};
 use super::jobs::{self, JobError};
+use super::live;
 use crate::arguments::NoArguments;
 use crate::stores::StoreOwner;
 use crate::tool::Call;
@@ -29,6 +30,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Report the state of the stores: counts, workers, crashes, warnings",
             status,
         ),
+        Endpoint::new(
+            (Verb::Get, "/status/events"),
+            "health_events",
+            "Follow the workers: their state once a second, as server-sent events",
+            live::status,
+        )
+        .live(),
         Endpoint::new(
             (Verb::Post, "/doctor"),
             "repair",
@@ -140,7 +148,7 @@ struct RootNow {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Process {
+pub(super) struct Process {
     pid: u32,
     answers: bool,
     age_ms: Option<u64>,
@@ -185,7 +193,7 @@ struct ProblemNow {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Worker {
+pub(super) struct Worker {
     front: u32,
     role: String,
     pid: Option<u32>,

@@ -82,7 +82,14 @@ fn step(progress: IndexProgress) -> ProgressStep {
         0 => what.to_owned(),
         _ => format!("{what}: {done} of {total}"),
     };
-    ProgressStep { stage: name, done, total, fraction: from + part * fraction, message }
+    ProgressStep {
+        stage: name,
+        done,
+        total,
+        fraction: from + part * fraction,
+        message,
+        items: Vec::new(),
+    }
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -86,7 +86,14 @@ fn step(progress: IngestProgress) -> ProgressStep {
     };
     let fraction = if total == 0 { 0.0 } else { done.min(total) as f64 / total as f64 };
     let message = format!("{what}: {done} of {total}");
-    ProgressStep { stage: name, done, total, fraction: from + fraction / 2.0, message }
+    ProgressStep {
+        stage: name,
+        done,
+        total,
+        fraction: from + fraction / 2.0,
+        message,
+        items: Vec::new(),
+    }
 }
 
 #[derive(Serialize, JsonSchema)]

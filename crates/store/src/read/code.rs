@@ -94,6 +94,23 @@ impl Snapshot<'_> {
         read().during(db, "list files")
     }
 
+    /// The last line that is in a chunk, for each file of a root that has chunks, by the file's id.
+    ///
+    /// # Errors
+    /// If the deadline passes or the truth cannot be read.
+    pub fn lines_of_files(&self, root: u64) -> Result<Vec<(u64, u32)>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            db.prepare_cached(
+                "SELECT chunk.file, max(chunk.end_line) FROM file \
+                 JOIN chunk ON chunk.file = file.id WHERE file.root = ?1 GROUP BY chunk.file",
+            )?
+            .query_map([root], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<Vec<_>, _>>()
+        };
+        read().during(db, "count lines")
+    }
+
     /// The files with these ids, in this order; `None` for one that does not exist.
     ///
     /// # Errors
