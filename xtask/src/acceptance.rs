@@ -1,11 +1,10 @@
 //! The long checks: what takes too much time, or too large packages, for every change.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::{cargo, clients, python, target_folder};
+use crate::{cargo, clients, python, target_folder, web};
 
 /// A check by name, and what it does.
 type Check = (&'static str, fn() -> Result<()>);
@@ -41,14 +40,9 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
 
 /// Tries the pages of the release build in Chromium.
 fn pages() -> Result<()> {
+    web::build()?;
     cargo(&["build", "--release", "--package", "isolith", "--locked"], &[])?;
-    let target = target_folder()?;
-    let scripts = Path::new("tests/pages");
-    let folder = target.join("acceptance/pages");
-    let modules = clients::install_modules(&folder, &scripts.join("package.json"))?;
-    let mut node = Command::new("node");
-    node.arg(scripts.join("pages.mjs")).arg(target.join("release/isolith")).arg(modules);
-    clients::run_command(&mut node)
+    web::browse(&target_folder()?.join("release/isolith"))
 }
 
 /// Runs a script of tests/clients against the release build of the program.

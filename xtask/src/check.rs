@@ -2,14 +2,19 @@
 
 use anyhow::Result;
 
-use crate::{book, cargo, clients, deny, promtool, python};
+use crate::{book, cargo, clients, deny, promtool, python, target_folder, web};
 
 /// Checks formatting, lints, documentation and tests. With `all`, also what needs the network or
-/// other programs: dependencies, metrics, the book, the MCP clients from PyPI and npm, and the Python
-/// package.
+/// other programs: the pages, dependencies, metrics, the book, the MCP clients from PyPI and npm, and the
+/// Python package.
 pub(crate) fn run(all: bool) -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], &[])?;
+    if all {
+        // First, as the program contains them.
+        web::build()?;
+        web::test()?;
+    }
     cargo(
         &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"],
         &[],
@@ -26,6 +31,8 @@ pub(crate) fn run(all: bool) -> Result<()> {
         promtool::run()?;
         book::run()?;
         clients::run()?;
+        // The clients have built the program.
+        web::browse(&target_folder()?.join("debug/isolith"))?;
         python::run()?;
     }
     // Last, so that the output ends with the test results.

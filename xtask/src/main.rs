@@ -8,6 +8,7 @@ mod deny;
 mod fuzz;
 mod promtool;
 mod python;
+mod web;
 mod wheel;
 
 use std::path::{Path, PathBuf};
@@ -22,9 +23,10 @@ enum Task {
     /// Check formatting, lints, documentation and tests; needs git and python3, and no network once
     /// the dependencies are downloaded.
     Check {
-        /// Also check dependencies (cargo-deny) and metrics (promtool), build the book (mdbook), and
-        /// test the MCP clients from PyPI and npm and the Python package, as CI does. Skips cargo-deny, promtool and mdbook
-        /// with a message if they are not installed
+        /// Also build and test the pages (npm, chromium), check dependencies (cargo-deny) and metrics
+        /// (promtool), build the book (mdbook), and test the MCP clients from PyPI and npm and the
+        /// Python package, as CI does. Skips chromium, cargo-deny, promtool and mdbook with a message
+        /// if they are not installed
         #[arg(long)]
         all: bool,
     },
@@ -40,7 +42,15 @@ enum Task {
     /// Test the MCP server with third-party clients: the official Python package, the Inspector
     /// and the conformance suite; needs python3 and npm.
     Clients,
-    /// Build a wheel of the Python package, with the program in it; needs python3 with venv.
+    /// Build the pages for browsers in web/dist, from which the next build of the program takes
+    /// them; needs Node.js with npm.
+    Web {
+        /// Also test them: their logic, and all of them in Chromium, with a build of the program
+        #[arg(long)]
+        test: bool,
+    },
+    /// Build a wheel of the Python package, with the program and the pages in it; needs python3 with
+    /// venv, and npm.
     Wheel {
         /// Build for another platform, such as aarch64-unknown-linux-musl, with zig (from PyPI)
         #[arg(long, value_name = "TRIPLE")]
@@ -110,6 +120,15 @@ fn main() -> Result<()> {
         Task::Promtool => promtool::run(),
         Task::Book => book::run(),
         Task::Clients => clients::run(),
+        Task::Web { test } => {
+            web::build()?;
+            if test {
+                web::test()?;
+                cargo(&["build", "--package", "isolith", "--locked"], &[])?;
+                web::browse(&target_folder()?.join("debug/isolith"))?;
+            }
+            Ok(())
+        }
         Task::Wheel { target } => wheel::build(target.as_deref()).map(drop),
         Task::Python => python::run(),
         Task::Acceptance { checks } => acceptance::run(&checks),

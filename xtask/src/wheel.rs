@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::clients::{create_environment, run_command};
-use crate::target_folder;
+use crate::{target_folder, web};
 
 /// The folder of the package.
 pub(crate) const PACKAGE: &str = "clients/python";
@@ -20,6 +20,7 @@ const MAX_BYTES: u64 = 28_000_000;
 /// Builds a wheel for this machine, or for a target with zig as the C compiler and linker, and
 /// returns its path.
 pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
+    web::build()?;
     let folder = target_folder()?;
     let tools = folder.join("wheel");
     let package = Path::new(PACKAGE);

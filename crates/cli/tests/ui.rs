@@ -45,7 +45,10 @@ fn session(answer: &ApiAnswer) -> (String, String) {
 fn the_pages_need_no_token_and_show_nothing_without() {
     let env = TestEnv::new();
     let server = started(&env);
-    for path in ["/", "/ui/app.js", "/ui/style.css"] {
+    // What the page loads, if the program was built with the pages.
+    let page = server.send("GET /", &[NO_TOKEN], "").body;
+    let loaded = page.split('"').filter(|text| text.starts_with("/ui/assets/"));
+    for path in std::iter::once("/").chain(loaded) {
         let answer = server.send(&format!("GET {path}"), &[NO_TOKEN], "");
         assert_eq!(answer.status, 200, "{path}");
         assert_eq!(
@@ -57,7 +60,9 @@ fn the_pages_need_no_token_and_show_nothing_without() {
         );
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-        assert_eq!(answer.header("cache-control"), Some("no-cache"));
+        let cached = if path == "/" { "no-cache" } else { "public, max-age=31536000, immutable" };
+        assert_eq!(answer.header("cache-control"), Some(cached), "{path}");
+        assert_eq!(answer.header("content-encoding"), None, "nothing asked for gzip");
         let tag = answer.header("etag").unwrap();
         let again = server.send(&format!("GET {path}"), &[NO_TOKEN, ("If-None-Match", tag)], "");
         assert_eq!((again.status, again.body.as_str()), (304, ""), "{path}");

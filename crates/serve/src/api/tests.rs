@@ -1,6 +1,8 @@
 //! Tests of the list of endpoints and of their description.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use isolith_types::Hint;
 use serde_json::Value;
@@ -118,6 +120,24 @@ fn the_description_is_complete() {
         let pointer = reference.split('"').next().unwrap();
         assert!(document.pointer(pointer).is_some(), "{pointer}");
     }
+}
+
+/// The pages' types are generated from that file, so that a change here shows what it breaks there.
+#[test]
+fn the_pages_are_built_with_the_current_description() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/openapi.json");
+    let mut document = openapi::document(&endpoints());
+    // A new version alone changes nothing for the pages.
+    document["info"]["version"] = "0".into();
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    if std::env::var_os("ISOLITH_BLESS").is_some() {
+        fs::write(&file, &text).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&file).unwrap_or_default() == text,
+        "web/openapi.json is not current: run this test with ISOLITH_BLESS=1, then `cargo xtask web`, \
+         which shows what the change breaks in the pages"
+    );
 }
 
 #[test]

@@ -1,36 +1,36 @@
-//! The files of the pages, compiled into the program.
+//! The files of the pages, compressed, as the build of the program found them.
 
+use std::io::Read;
+
+use axum::body::Bytes;
+use flate2::read::GzDecoder;
+
+/// A file that browsers load.
 pub(super) struct Asset {
     pub(super) path: &'static str,
     pub(super) kind: &'static str,
-    pub(super) body: &'static str,
+    pub(super) gzipped: &'static [u8],
 }
 
-const HTML: &str = "text/html; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-macro_rules! assets {
-    ($($path:literal: $kind:ident = $file:literal),* $(,)?) => {
-        &[$(Asset { path: $path, kind: $kind, body: include_str!(concat!("../../ui/", $file)) }),*]
-    };
+/// What is served at `/` if the pages are not in the program.
+pub(super) const NO_PAGES: &str = include_str!("no_pages.html");
+
+impl Asset {
+    /// Whether its name changes with its content.
+    pub(super) fn is_immutable(&self) -> bool {
+        self.path.starts_with("/ui/assets/")
+    }
+
+    /// The content, for the few clients that do not accept gzip.
+    pub(super) fn unpacked(&self) -> Bytes {
+        let mut content = Vec::new();
+        // What the program was built with is whole.
+        let _ = GzDecoder::new(self.gzipped).read_to_end(&mut content);
+        content.into()
+    }
 }
-
-pub(super) const ASSETS: &[Asset] = assets![
-    "/": HTML = "index.html",
-    "/ui/style.css": STYLE = "style.css",
-    "/ui/app.js": SCRIPT = "app.js",
-    "/ui/api.js": SCRIPT = "api.js",
-    "/ui/dom.js": SCRIPT = "dom.js",
-    "/ui/overview.js": SCRIPT = "overview.js",
-    "/ui/workers.js": SCRIPT = "workers.js",
-    "/ui/search.js": SCRIPT = "search.js",
-    "/ui/source.js": SCRIPT = "source.js",
-    "/ui/collections.js": SCRIPT = "collections.js",
-    "/ui/memory.js": SCRIPT = "memory.js",
-    "/ui/graph.js": SCRIPT = "graph.js",
-    "/ui/drawing.js": SCRIPT = "drawing.js",
-];
 
 pub(super) fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)

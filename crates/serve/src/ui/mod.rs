@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::http::{Ends, refusal_of};
-use assets::Asset;
+use assets::NO_PAGES;
 
 pub(crate) use sign_in::{Passage, SignIn};
 
@@ -41,7 +41,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
 /// Whether the gate lets a request pass without a token because it asks for a static file.
 pub(crate) fn is_asset(request: &Parts) -> bool {
     let reads = request.method == Method::GET || request.method == Method::HEAD;
-    reads && assets::find(request.uri.path()).is_some()
+    // If the pages are missing, `/` says so.
+    let path = request.uri.path();
+    reads && (path == "/" || assets::find(path).is_some())
 }
 
 /// Whether a request signs in or out, for which it needs no token, but a small body.
@@ -55,27 +57,55 @@ pub(crate) fn routes(sign_in: Arc<SignIn>) -> Router {
     let session = post(begin_session).delete(end_session).with_state(sign_in);
     Router::new()
         .route("/", get(asset))
-        .route("/ui/{asset}", get(asset))
+        .route("/ui/{*asset}", get(asset))
         .route(SESSION_PATH, session)
 }
 
 async fn asset(request: Request) -> Response {
-    let Some(Asset { kind, body, .. }) = assets::find(request.uri().path()) else {
-        return StatusCode::NOT_FOUND.into_response();
+    let Some(asset) = assets::find(request.uri().path()) else {
+        return match request.uri().path() {
+            "/" => page(request.headers(), "text/html; charset=utf-8", NO_PAGES.into(), false),
+            _ => StatusCode::NOT_FOUND.into_response(),
+        };
     };
-    let tag = format!("\"{}\"", &blake3::hash(body.as_bytes()).to_hex()[..32]);
-    let known = request.headers().get_all(header::IF_NONE_MATCH).iter();
+    let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter();
+    let mut accepted = accepted.filter_map(|encodings| encodings.to_str().ok());
+    let is_packed = accepted.any(|encodings| encodings.split(',').any(accepts_gzip));
+    let body = match is_packed {
+        true => Bytes::from_static(asset.gzipped),
+        false => asset.unpacked(),
+    };
+    let mut response = page(request.headers(), asset.kind, body, asset.is_immutable());
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if is_packed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Whether an element of `Accept-Encoding` is gzip, and does not refuse it.
+fn accepts_gzip(element: &str) -> bool {
+    let (name, weight) = element.split_once(';').unwrap_or((element, ""));
+    let weight = weight.trim().trim_start_matches("q=");
+    name.trim() == "gzip" && weight.parse() != Ok(0.0)
+}
+
+fn page(asked: &HeaderMap, kind: &'static str, body: Bytes, is_immutable: bool) -> Response {
+    let tag = format!("\"{}\"", &blake3::hash(&body).to_hex()[..32]);
+    let known = asked.get_all(header::IF_NONE_MATCH).iter();
     let is_known = known.filter_map(|tags| tags.to_str().ok()).any(|tags| tags.contains(&tag));
     let (status, body) = match is_known {
         true => (StatusCode::NOT_MODIFIED, Body::empty()),
-        false => (StatusCode::OK, Body::from(*body)),
+        false => (StatusCode::OK, Body::from(body)),
     };
+    let cache = if is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
-        (header::CONTENT_TYPE, *kind),
+        (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-cache"),
+        (header::CACHE_CONTROL, cache),
         (header::ETAG, &tag),
     ];
     (status, headers, body).into_response()
