@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
+/// Headings of docs/dependencies.md.
+const PAGES: &str = "\n## In the pages";
+const TOOLS: &str = "\n## Only for tests";
+
 /// Paths in these documents that are not files of the repository.
 const FOREIGN: [&str; 4] = ["/dev/urandom", "/proc/locks", "/proc/meminfo", "crashes/"];
 
@@ -110,6 +114,9 @@ fn the_table_of_crates_lists_their_dependencies() {
 #[test]
 fn the_list_of_dependencies_is_complete() {
     let text = fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
+    // The packages of the pages have a test of their own.
+    let (product, rest) = text.split_once(PAGES).unwrap();
+    let text = format!("{product}{}", &rest[rest.find(TOOLS).unwrap()..]);
     let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| Crate"));
     let listed: BTreeMap<&str, &str> = rows
         .map(|row| {
@@ -117,7 +124,6 @@ fn the_list_of_dependencies_is_complete() {
             (cells.next().unwrap(), cells.next().unwrap())
         })
         .collect();
-    let product = text.split("\n## Only for tests").next().unwrap();
     let mut used = BTreeMap::<String, BTreeSet<String>>::new();
     for (name, sections) in all_dependencies() {
         for (section, dependency) in sections {
@@ -141,6 +147,23 @@ fn the_list_of_dependencies_is_complete() {
     }
     let gone: Vec<_> = listed.keys().filter(|name| !used.contains_key(**name)).collect();
     assert_eq!(gone, [&"libfuzzer-sys"], "listed, but not used");
+}
+
+#[test]
+fn the_list_of_npm_packages_is_complete() {
+    let text = fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
+    let (_, rest) = text.split_once(PAGES).unwrap();
+    let rest = rest.split(TOOLS).next().unwrap();
+    let (_, rows) = rest.split_once("|---|---|---|---|\n").unwrap();
+    let rows = rows.lines().map_while(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let listed: BTreeSet<&str> = rows.flat_map(|names| names.split(", ")).collect();
+    let packages = fs::read_to_string(root().join("web/package.json")).unwrap();
+    let (_, used) = packages.split_once("\"dependencies\": {\n").unwrap();
+    let used = used.split('}').next().unwrap().lines();
+    let used: BTreeSet<&str> = used.filter_map(|line| line.split('"').nth(1)).collect();
+    assert_eq!(listed, used);
+    let lock = fs::read_to_string(root().join("web/package-lock.json")).unwrap();
+    assert!(!lock.contains("\"resolved\""), "package-lock.json names a registry");
 }
 
 #[test]
@@ -205,13 +228,18 @@ fn quotes() -> Vec<(&'static str, String)> {
 
 fn repository_files() -> Vec<String> {
     let mut files = Vec::new();
-    for part in [".ci", ".github", "bench", "clients", "crates", "docs", "fuzz", "tests", "xtask"] {
+    let web = ["web/dist", "web/src", "web/tests"];
+    let parts = [".ci", ".github", "bench", "clients", "crates", "docs", "fuzz", "tests", "xtask"];
+    for part in parts.into_iter().chain(web) {
         each_file(&root().join(part), &mut |path| {
             files.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
         });
     }
-    for entry in fs::read_dir(root()).unwrap() {
-        files.push(entry.unwrap().file_name().to_string_lossy().into_owned());
+    for folder in ["", "web"] {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let path = Path::new(folder).join(entry.unwrap().file_name());
+            files.push(path.to_string_lossy().into_owned());
+        }
     }
     files
 }

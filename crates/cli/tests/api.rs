@@ -68,7 +68,8 @@ fn code_is_indexed_and_searched() {
 
 #[test]
 fn files_are_mapped_with_their_sizes() {
-    let project = Project::new();
+    let project = Project::sample();
+    project.write("a/__init__.py", "");
     project.write("a/one.py", "from a import two\n\n\ndef first():\n    return two.second()\n");
     project.write("a/two.py", "from a import one\n\n\ndef second():\n    return 2\n\n\n");
     project.write("alone.py", "def alone():\n    return 1\n");

@@ -168,6 +168,7 @@ export interface Theme {
   back: string;
   raised: string;
   line: string;
+  edge: string;
   accent: string;
   bad: string;
 }
@@ -175,7 +176,7 @@ export interface Theme {
 function readTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const value = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  return { text: value("text"), faint: value("faint"), back: value("back"), raised: value("raised"), line: value("line"), accent: value("accent"), bad: value("bad") };
+  return { text: value("text"), faint: value("faint"), back: value("back"), raised: value("raised"), line: value("line"), edge: value("edge"), accent: value("accent"), bad: value("bad") };
 }
 
 /** Distinct on light and dark, also to most people who do not see all colours. */

@@ -222,7 +222,7 @@ function cpuOf(name) {
 
 async function memory(page, root) {
   await page.goto(`${root}/#/memory`);
-  const card = page.locator("article", { hasText: "Deploys go out" });
+  const card = page.locator("article", { hasText: "Deploys go out on Tuesdays" });
   await card.getByRole("button", { name: "Edit" }).click();
   await page.locator("form.card textarea").fill("Deploys go out on Wednesdays.");
   await page.getByRole("button", { name: "Save" }).click();

@@ -86,7 +86,7 @@ export function Drawing({ graph, change, marks, choose, expand }: {
         <button type="button" onClick={() => camera("in")} aria-label="Zoom in">+</button>
         <button type="button" onClick={() => camera("out")} aria-label="Zoom out">−</button>
         <button type="button" onClick={() => camera("reset")}>Whole graph</button>
-        <span class="grow" />
+        <span class="push" />
         <button type="button" onClick={() => save("graph.svg", new Blob([toSvg(graph, look)], { type: "image/svg+xml" }))}>Save SVG</button>
         <button type="button" onClick={() => { if (sigma.current) void savePng(sigma.current, theme.back); }}>Save PNG</button>
         <button type="button" onClick={() => save("graph.dot", new Blob([toDot(graph)], { type: "text/vnd.graphviz" }))}>Save DOT</button>
@@ -123,7 +123,7 @@ function settings(graph: Graph, latest: () => Latest) {
       const isOfPath = marks.path?.has(graph.source(edge)) && marks.path.has(graph.target(edge));
       const isOfSelected = marks.selected !== null && (graph.source(edge) === marks.selected || graph.target(edge) === marks.selected);
       return {
-        color: isOfPath || isOfSelected ? theme.accent : theme.line, size: isOfPath ? 3 : 1,
+        color: isOfPath || isOfSelected ? theme.accent : theme.edge, size: isOfPath ? 3 : 1,
         hidden: marks.hideCandidates && edgeFacts(graph, edge).certainty === "candidate",
       };
     },
