@@ -40,7 +40,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
 
 /// Tries the pages of the release build in Chromium.
 fn pages() -> Result<()> {
-    web::build()?;
+    web::ensure()?;
     cargo(&["build", "--release", "--package", "isolith", "--locked"], &[])?;
     web::browse(&target_folder()?.join("release/isolith"))
 }

@@ -12,7 +12,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
     cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"], &[])?;
     if all {
         // First, as the program contains them.
-        web::build()?;
+        web::ensure()?;
         web::test()?;
     }
     cargo(

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
@@ -11,6 +12,10 @@ use crate::clients::run_command;
 
 /// The folder of the sources.
 const WEB: &str = "web";
+
+/// What a build depends on.
+const SOURCES: [&str; 6] =
+    ["src", "index.html", "openapi.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
 
 /// Browsers by name, in the order in which they are looked for.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -20,6 +25,37 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 pub(crate) fn build() -> Result<()> {
     install()?;
     run_command(npm().args(["run", "--silent", "build"]))
+}
+
+/// Builds the pages unless the last build is newer than all sources: a program that contains them
+/// would be compiled again.
+pub(crate) fn ensure() -> Result<()> {
+    let built =
+        fs::metadata(Path::new(WEB).join("dist/index.html.gz")).and_then(|it| it.modified());
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for source in SOURCES {
+        newest = newest.max(last_change(&Path::new(WEB).join(source))?);
+    }
+    match built {
+        Ok(built) if built > newest => Ok(()),
+        _ => build(),
+    }
+}
+
+/// When a file, or one in a folder, was changed last.
+fn last_change(path: &Path) -> Result<SystemTime> {
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut newest = metadata.modified()?;
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path)? {
+            let path = entry?.path();
+            // The build itself writes it.
+            if !path.ends_with("api/schema.d.ts") {
+                newest = newest.max(last_change(&path)?);
+            }
+        }
+    }
+    Ok(newest)
 }
 
 /// Runs the tests of the pages' logic.

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 28_000_000;
 /// Builds a wheel for this machine, or for a target with zig as the C compiler and linker, and
 /// returns its path.
 pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
-    web::build()?;
+    web::ensure()?;
     let folder = target_folder()?;
     let tools = folder.join("wheel");
     let package = Path::new(PACKAGE);
