@@ -11,13 +11,16 @@ use crate::procedures::Procedure;
 
 use super::{Checker, Type};
 
+/// The outputs of a call, under their names, and their slots.
+pub(super) type Columns = Vec<(Arc<str>, Slot)>;
+
 impl Checker<'_> {
     /// Checks a call. Returns its outputs with their slots, if it is all there is of a query.
     pub(super) fn procedure(
         &mut self,
         clause: &ProcedureClause,
         standalone: bool,
-    ) -> Result<(QueryStep, Vec<(Arc<str>, Slot)>)> {
+    ) -> Result<(QueryStep, Columns)> {
         let ProcedureClause { name, arguments, yields, filter, span } = clause;
         let procedure = self.find_procedure(name)?;
         let lowered = match arguments {
