@@ -93,7 +93,7 @@ impl ConfigChange {
 
 /// Edits the text after its byte order mark. Then checks that the result can be parsed and that
 /// a second edit would have no effect.
-fn edit_checked(
+pub(crate) fn edit_checked(
     text: &str,
     edit: impl Fn(&str) -> Result<ConfigChange, EditError>,
     no_effect: EntryAction,

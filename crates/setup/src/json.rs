@@ -7,6 +7,7 @@
 
 mod document;
 mod layout;
+mod list;
 
 use jsonc_parser::ast::{ObjectProp, Value as JsonValue};
 
@@ -15,6 +16,7 @@ use crate::splice::{Edit, splice};
 use crate::{ConfigChange, ENTRY_NAME, EditError, EntryAction};
 use document::{Document, member, span};
 use layout::Layout;
+pub(crate) use list::{ListEntry, add_to_list, remove_from_list};
 
 /// The text of a new file.
 pub(crate) fn new_file(servers: &str, fields: &[Field]) -> String {

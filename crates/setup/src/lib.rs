@@ -1,5 +1,5 @@
-//! Registers the MCP server with agents: locates each agent's configuration file and edits its
-//! text.
+//! Registers the MCP server and hooks with agents: locates each agent's configuration files and edits
+//! their text.
 //!
 //! Pure functions from text to text; the caller reads and writes the files and asks for consent.
 //! An edit touches only the server's entry and preserves every other byte. Unregistering restores
@@ -10,6 +10,7 @@ mod change;
 mod diff;
 mod entry;
 mod error;
+mod hooks;
 mod json;
 mod splice;
 #[cfg(test)]
@@ -22,3 +23,4 @@ pub use diff::diff;
 use entry::ENTRY_NAME;
 pub use entry::ServerEntry;
 pub use error::EditError;
+pub use hooks::{HookProgram, register_hooks, unregister_hooks};

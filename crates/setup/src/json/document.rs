@@ -1,7 +1,7 @@
 use std::iter;
 use std::ops::Range;
 
-use jsonc_parser::ast::{Object, ObjectProp, Value as JsonValue};
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value as JsonValue};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
@@ -75,28 +75,47 @@ impl<'a> Document<'a> {
         key: &str,
         value: impl FnOnce(&str) -> String,
     ) -> String {
+        let member = |indent: &str| format!("\"{key}\": {}", value(indent));
+        self.insert_first(object, object.properties.is_empty(), member)
+    }
+
+    /// The text with a new element after the opening bracket of an array.
+    pub(super) fn insert_element(
+        &self,
+        array: &Array<'_>,
+        value: impl FnOnce(&str) -> String,
+    ) -> String {
+        self.insert_first(array, array.elements.is_empty(), value)
+    }
+
+    /// The text with a new first part of an object or array.
+    fn insert_first(
+        &self,
+        container: &impl Ranged,
+        is_empty: bool,
+        part: impl FnOnce(&str) -> String,
+    ) -> String {
         let layout = self.layout();
-        let at = self.insertion_point(object);
+        let at = self.insertion_point(container);
         let next = self.next_token(at);
-        let is_bare = self.next_token(object.start() + 1).end() == object.end();
+        let is_bare = self.next_token(container.start() + 1).end() == container.end();
         let gap = if is_bare { "" } else { &self.text[at..next.start()] };
         let (lead, indent) = match gap.rsplit_once('\n') {
             None => (gap.to_owned(), self.indentation(at).to_owned()),
             Some((_, indent)) => {
-                let deeper = if next.end() == object.end() { layout.indent_unit } else { "" };
+                let deeper = if next.end() == container.end() { layout.indent_unit } else { "" };
                 let indent = format!("{indent}{deeper}");
                 (format!("{}{indent}", layout.newline), indent)
             }
         };
-        let comma = if object.properties.is_empty() { "" } else { "," };
-        let member = format!("{lead}\"{key}\": {}{comma}", value(&indent));
-        splice(self.text, vec![(at..at, member)])
+        let comma = if is_empty { "" } else { "," };
+        splice(self.text, vec![(at..at, format!("{lead}{}{comma}", part(&indent)))])
     }
 
     /// The position for a new first member: after the opening brace, and after comments that end
     /// the line of the brace.
-    fn insertion_point(&self, object: &Object<'_>) -> usize {
-        let open = object.start() + 1;
+    fn insertion_point(&self, container: &impl Ranged) -> usize {
+        let open = container.start() + 1;
         let mut end = open;
         loop {
             let next = self.next_token(end);
@@ -113,6 +132,11 @@ impl<'a> Document<'a> {
     /// The text without a member, the white space before it, and its comma: the one after it, or
     /// for the last member the one before it.
     pub(super) fn remove(&self, member: &ObjectProp<'_>) -> String {
+        self.remove_part(member)
+    }
+
+    /// As [`Self::remove`], for a member or an element.
+    pub(super) fn remove_part(&self, member: &impl Ranged) -> String {
         let is_comma = |token: &&TokenAndRange<'_>| token.token == Token::Comma;
         let (before, after) = self.tokens_around(member);
         let next_comma = after.iter().find(|token| !is_comment(token)).filter(is_comma);
@@ -132,10 +156,15 @@ impl<'a> Document<'a> {
 
     /// Whether an object has only this member and is formatted as setup would have created it.
     pub(super) fn was_created_for(&self, object: &Object<'_>, member: &ObjectProp<'_>) -> bool {
-        let before = self.previous_token(member).end();
-        before == object.start() + 1
-            && before < member.start()
-            && self.next_token(member.end()).end() == object.end()
+        self.surrounds_only(object, member)
+    }
+
+    /// Whether an object or array has only this part, after white space.
+    pub(super) fn surrounds_only(&self, container: &impl Ranged, part: &impl Ranged) -> bool {
+        let before = self.previous_token(part).end();
+        before == container.start() + 1
+            && before < part.start()
+            && self.next_token(part.end()).end() == container.end()
     }
 
     pub(super) fn has_comments_outside(&self) -> bool {
@@ -156,15 +185,12 @@ impl<'a> Document<'a> {
         self.tokens.get(index).expect("an object ends with a brace")
     }
 
-    fn previous_token(&self, member: &ObjectProp<'_>) -> &TokenAndRange<'a> {
+    fn previous_token(&self, member: &impl Ranged) -> &TokenAndRange<'a> {
         self.tokens_around(member).0.last().expect("an object begins with a brace")
     }
 
     /// The tokens before a member, and those after it.
-    fn tokens_around(
-        &self,
-        member: &ObjectProp<'_>,
-    ) -> (&[TokenAndRange<'a>], &[TokenAndRange<'a>]) {
+    fn tokens_around(&self, member: &impl Ranged) -> (&[TokenAndRange<'a>], &[TokenAndRange<'a>]) {
         let before = self.tokens.partition_point(|token| token.end() <= member.start());
         let after = self.tokens.partition_point(|token| token.start() < member.end());
         (&self.tokens[..before], &self.tokens[after..])

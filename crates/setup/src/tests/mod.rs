@@ -1,3 +1,4 @@
+mod hooks;
 mod json;
 mod properties;
 mod toml;
