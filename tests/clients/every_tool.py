@@ -38,7 +38,7 @@ class Visit:
 async def code(visit, place):
     report = await visit.call("index_project")
     assert report["files"]["seen"] >= 1, report
-    hits = (await visit.call("search_code", query="say hello to somebody", limit=3, language="python"))["hits"]
+    hits = (await visit.call("search_code", query="say hello to somebody", limit=3, language="python", kind="function", tests=False, budget=5000))["hits"]
     assert hits[0]["path"] == "greetings.py", hits
     await visit.call("search_similar", path="greetings.py", line=1)
     await visit.call("read_chunk", path="greetings.py", line=1)
@@ -75,6 +75,11 @@ async def graph(visit, _place):
     assert made["columns"] == ["a.n"] and made["rows"] == [[1], [2]] and made["stats"]["nodes_created"] in (0, 6), made
     rest = await visit.call("graph_query", next=made["next"])
     assert rest["rows"] == [[3]] and rest["next"] is None, rest
+    for report in ("graph_cycles", "graph_unused", "graph_hotspots"):
+        await visit.call(report, path=".")
+    assert (await visit.call("graph_stats"))["nodes"] > 0
+    schema = await visit.call("graph_schema")
+    assert any(label["label"] == "Tried" and "n" in label["properties"] for label in schema["labels"]), schema
     node = (await visit.call("graph_query", query="MATCH (n:Tried {n: 1}) RETURN n"))["rows"][0][0]
     assert node["labels"] == ["Tried"] and node["properties"] == {"n": 1}, node
     await visit.refused("cursor_expired", "graph_query", next="1-0-0")
@@ -98,6 +103,13 @@ async def memory(visit, _place):
     await visit.refused("bad_input", "memory_add", text=" ", wing="team", room="food")
     await visit.call("diary_write", agent="tester", text="Tried every tool today.")
     await visit.call("diary_read", agent="tester")
+    saved = await visit.call("memory_checkpoint", wing="project", drawers=[{"room": "decisions", "text": "We decided to try every tool."}], facts=[{"subject": "tester", "predicate": "tries", "object": "tools"}], diary="Done.", agent="tester")
+    assert len(saved["drawers"]) == len(saved["facts"]) == 1 and saved["diary"], saved
+    woken = await visit.call("memory_wake_up", wing="project")
+    assert "We decided to try every tool." in woken["text"] and woken["tokens"] <= 700, woken
+    await visit.refused("bad_input", "memory_checkpoint", wing="project")
+    imported = await visit.call("memory_import", path="notes.md", wing="office")
+    assert imported["drawers"] == 1, imported
     await visit.call("memory_delete", id=added["id"])
     await visit.refused("not_found", "memory_get", id=added["id"])
 

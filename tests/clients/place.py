@@ -28,6 +28,7 @@ class Place:
         self.project.mkdir()
         (self.project / "greetings.py").write_text(CODE)
         (self.project / "records.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS))
+        (self.project / "notes.md").write_text("# Office\n\nThe office is in Bonn.\n")
         (self.folder / "secret.txt").write_text("not for agents\n")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("ISOLITH_")}
         self.env |= {"HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder / "data"), "XDG_STATE_HOME": str(self.folder / "state")}
@@ -39,7 +40,7 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def stdio(self):
-        return StdioServerParameters(command=self.program, args=["mcp"], env=self.env, cwd=self.project)
+        return StdioServerParameters(command=self.program, args=["mcp", "--tools", "all"], env=self.env, cwd=self.project)
 
     def run(self, *arguments):
         done = subprocess.run([self.program, *arguments], capture_output=True, text=True, env=self.env, cwd=self.project)
@@ -50,7 +51,7 @@ class Place:
     @contextlib.contextmanager
     def http(self, *flags, listen="127.0.0.1:0"):
         """A server, by default on a free port; what it says about itself."""
-        command = [self.program, "serve", "--json", "--listen", listen, *flags]
+        command = [self.program, "serve", "--json", "--tools", "all", "--listen", listen, *flags]
         server = subprocess.Popen(command, env=self.env, cwd=self.project, stdout=subprocess.PIPE, text=True)
         try:
             if not (line := server.stdout.readline()):

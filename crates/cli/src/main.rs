@@ -11,6 +11,7 @@ mod facts;
 mod flags;
 mod graph;
 mod highlight;
+mod hook;
 mod ingest;
 mod logs;
 mod manual;
@@ -67,6 +68,7 @@ fn run(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Doctor(store, command) => doctor::run(&store, command, output),
         Command::Status(store, check) => status::run(&store, check, output),
         Command::Mcp(plan) => serve::mcp(plan.options),
+        Command::Hook(plan) => Ok(hook::run(&plan, output)),
         Command::Setup(plan) => setup::run(&plan, output),
         Command::Serve(plan, http) => serve::http(plan.options, *http, output),
         Command::Config(command) => config::run(&command, output),

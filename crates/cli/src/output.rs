@@ -14,7 +14,8 @@ use crate::logs::LogFiles;
 use crate::terminal::{self, Guarded, TextKind};
 
 /// Log filter for files: starts, exits and errors of workers.
-const WORKER_LOG_FILTER: &str = "isolate=debug,isolith_engine=debug,isolith_serve=info";
+const WORKER_LOG_FILTER: &str =
+    "isolate=debug,isolith_engine=debug,isolith_serve=info,isolith::hook=info";
 
 /// How a command prints.
 #[derive(Debug, Clone, Copy)]

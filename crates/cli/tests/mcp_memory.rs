@@ -359,7 +359,7 @@ fn prompts_include_memory() {
     let project = Project::sample();
     let mut agent = Agent::greeted(project.command(&["mcp"]));
     let listed = agent.ask("prompts/list", json!({}))["result"].clone();
-    assert_eq!(listed["prompts"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["prompts"].as_array().unwrap().len(), 3);
     let get = |agent: &mut Agent, name: &str, arguments: Value| {
         let answer = agent.ask("prompts/get", json!({ "name": name, "arguments": arguments }));
         answer["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default().to_owned()

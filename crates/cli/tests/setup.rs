@@ -337,3 +337,55 @@ fn concurrent_changes_are_not_overwritten() {
     assert_eq!(fs::read_to_string(codex.join("config.toml")).unwrap(), "new = 1");
     assert_eq!(files_in(&codex).len(), 1, "nothing is left aside");
 }
+
+/// Where each agent keeps its hooks, and how such a file may look.
+const HOOK_FILES: [(&str, &str, &str); 4] = [
+    (
+        "claude-code",
+        "home/.claude/settings.json",
+        "{\n  \"model\": \"m\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}\n    ]\n  }\n}\n",
+    ),
+    ("cursor", "home/.cursor/hooks.json", "{\"version\": 1, \"hooks\": {}}\n"),
+    ("codex", "home/.codex/hooks.json", "{ }"),
+    ("gemini", "home/.gemini/settings.json", "{\n\t// mine\r\n\t\"theme\": \"Dracula\"\n}"),
+];
+
+#[test]
+fn hooks_are_registered_and_undone() {
+    let env = TestEnv::new();
+    for (_, name, text) in HOOK_FILES {
+        put(&env, name, text);
+    }
+    let (status, shown) = json(&env, &["--hooks", "--dry-run"]);
+    assert_eq!((status, &shown["written"]), (0, &json!(false)));
+    let (status, first) = json(&env, &["--hooks", "--prompts", "--yes"]);
+    assert_eq!((status, &first["written"]), (0, &json!(true)), "{first}");
+    assert_eq!(first["agents"].as_array().unwrap().len(), HOOK_FILES.len());
+    for (agent, name, text) in HOOK_FILES {
+        assert_ne!(report(&first, agent)["diff"], Value::Null, "{first}");
+        let after = fs::read_to_string(env.path(name)).unwrap();
+        let command = format!("{} hook session-start --client {agent}", program());
+        assert!(after.contains(&command), "{after}");
+        assert_eq!(after.matches("beep").count(), text.matches("beep").count());
+    }
+    let (_, second) = json(&env, &["--hooks", "--prompts", "--yes"]);
+    assert_eq!(second["written"], json!(false));
+    let (status, undone) = json(&env, &["--hooks", "--undo", "--yes"]);
+    assert_eq!((status, &undone["written"]), (0, &json!(true)));
+    for (agent, name, text) in HOOK_FILES {
+        assert_eq!(fs::read_to_string(env.path(name)).unwrap(), text, "{agent}");
+    }
+}
+
+#[test]
+fn hooks_are_for_agents_that_have_them() {
+    let env = TestEnv::new();
+    let refused = run(&env, &["--hooks", "--agent", "vscode", "--yes"]);
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.stderr.contains("VS Code has no hooks"), "{}", refused.stderr);
+    let (status, made) = json(&env, &["--hooks", "--agent", "codex", "--yes"]);
+    assert_eq!((status, &made["written"]), (0, &json!(true)));
+    assert!(env.path("home/.codex/hooks.json").exists());
+    json(&env, &["--hooks", "--agent", "codex", "--undo", "--yes"]);
+    assert!(!env.path("home/.codex/hooks.json").exists());
+}

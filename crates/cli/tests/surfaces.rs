@@ -192,6 +192,12 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ("add_collection", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
     ("change_collection", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
     ("reset", Not(CHROMA), Not(CHROMA), Not(CHROMA)),
+    (
+        "save_checkpoint",
+        By("memory checkpoint"),
+        By("memory_checkpoint"),
+        By("POST /v1/memory/checkpoints"),
+    ),
 ];
 
 #[test]
@@ -207,7 +213,7 @@ fn every_operation_is_offered_or_has_a_reason() {
 #[test]
 fn the_commands_tools_and_endpoints_exist() {
     let project = Project::sample();
-    let mut agent = Agent::greeted(project.command(&["mcp"]));
+    let mut agent = Agent::greeted(project.command(&["mcp", "--tools", "all"]));
     let listed = agent.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let tools: BTreeSet<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();

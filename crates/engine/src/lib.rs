@@ -64,15 +64,18 @@ pub use isolith_protocol::{
     PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, Sort, StoredRecord,
     TableEnd, TableHolds, ValueCounts, Which, WhichCollection, WhichDrawers,
 };
-pub use isolith_roles::{Health, TranscriptFormat, TranscriptOptions, entries as worker_roles};
+pub use isolith_roles::{
+    Health, TranscriptCursor, TranscriptFormat, TranscriptOptions, entries as worker_roles,
+};
 pub use isolith_search::{CodeWeights, MemoryFit, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;
 pub use isolith_store::names::is_log;
 pub use location::{StoreScope, Surroundings, find_store, project_store, store_above};
 pub use matches::{MatchHit, MatchSearch, MatchTotals, Matches};
 pub use memory::{
-    DIARY_ROOM, DeletedDrawers, DiaryEntry, ImportOptions, ImportProgress, ImportReceipt,
-    ImportWatcher, LoadedDrawers, UpdatedDrawer,
+    Checkpoint, DIARY_ROOM, DeletedDrawers, DiaryEntry, DurableListener, ImportOptions,
+    ImportProgress, ImportReceipt, ImportWatcher, LoadedDrawers, Recollection, SavedCheckpoint,
+    UpdatedDrawer, project_names,
 };
 pub use open::{Engine, EngineOptions, Life};
 pub use opened::OpenFile;

@@ -1,6 +1,8 @@
 //! Agent memory: drawers and diaries.
 
+mod checkpoint;
 mod import;
+mod wake_up;
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +17,9 @@ use isolith_types::{
 };
 
 use crate::open::Engine;
-pub use import::{ImportOptions, ImportProgress, ImportReceipt, ImportWatcher};
+pub use checkpoint::{Checkpoint, SavedCheckpoint};
+pub use import::{DurableListener, ImportOptions, ImportProgress, ImportReceipt, ImportWatcher};
+pub use wake_up::{Recollection, project_names};
 
 /// The room for diaries.
 pub const DIARY_ROOM: &str = "diary";
@@ -192,28 +196,7 @@ impl Engine {
         entry: DiaryEntry,
         key: Option<Key>,
     ) -> Result<AddedDrawer, Failure> {
-        let DiaryEntry { agent, text, day, topic } = entry;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-        // A repeat with the same key must send the same request.
-        let source = match key {
-            Some(key) => key.0.iter().fold("diary ".to_owned(), |mut source, byte| {
-                // Writing to a string cannot fail.
-                let _ = write!(source, "{byte:02x}");
-                source
-            }),
-            None => format!("diary {}", Moment::instant(now)),
-        };
-        let drawer = NewDrawer {
-            text,
-            wing: agent.clone(),
-            room: DIARY_ROOM.to_owned(),
-            source: Some(source),
-            author: Some(agent),
-            date: Some(day.unwrap_or_else(|| Moment::day_of(now))),
-            tags: topic.into_iter().collect(),
-            ..NewDrawer::default()
-        };
+        let drawer = entry.into_drawer(key);
         let added = self.add_drawers(vec![drawer], key).await?;
         let nothing = || Failure::new(Code::Failed, "the writer skipped the entry");
         added.into_iter().next().ok_or_else(nothing)
@@ -254,4 +237,32 @@ pub struct DiaryEntry {
     pub day: Option<Moment>,
     /// The topic.
     pub topic: Option<String>,
+}
+
+impl DiaryEntry {
+    /// The drawer in which the entry is stored.
+    fn into_drawer(self, key: Option<Key>) -> NewDrawer {
+        let Self { agent, text, day, topic } = self;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        // A repeat with the same key must send the same request.
+        let source = match key {
+            Some(key) => key.0.iter().fold("diary ".to_owned(), |mut source, byte| {
+                // Writing to a string cannot fail.
+                let _ = write!(source, "{byte:02x}");
+                source
+            }),
+            None => format!("diary {}", Moment::instant(now)),
+        };
+        NewDrawer {
+            text,
+            wing: agent.clone(),
+            room: DIARY_ROOM.to_owned(),
+            source: Some(source),
+            author: Some(agent),
+            date: Some(day.unwrap_or_else(|| Moment::day_of(now))),
+            tags: topic.into_iter().collect(),
+            ..NewDrawer::default()
+        }
+    }
 }

@@ -11,9 +11,9 @@ use isolith_protocol::{
     FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
     InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
     PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
-    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, SegmentEntry,
-    SetCodeModel, SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy,
-    TouchFiles, UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
+    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, SaveCheckpoint,
+    SegmentEntry, SetCodeModel, SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments,
+    TableHolds, Tidy, TouchFiles, UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
 };
 use isolith_types::{
     CollectionSpec, DatabaseName, DrawerPatch, EntityPatch, FileVersion, Metadata, Metric,
@@ -25,6 +25,7 @@ const HASHES: &[(u32, &str)] = &[
     (2, "11492d4b68744839778411247723c226"),
     (3, "18f7525d8d29fa6eb0d9580e81931247"),
     (4, "67a10e316f751483651cccf05c49ad3e"),
+    (5, "f477b780e81a8cf2d1f85aee3a090068"),
 ];
 
 #[test]
@@ -84,7 +85,8 @@ fn spec() -> CollectionSpec {
 
 /// One sample of every operation, in the order of `write_operations!`.
 fn samples() -> Vec<Action> {
-    [records(), code(), memory(), facts(), graph(), upkeep(), databases()].concat()
+    [records(), code(), memory(), facts(), graph(), upkeep(), databases(), vec![checkpoint()]]
+        .concat()
 }
 
 fn records() -> Vec<Action> {
@@ -187,6 +189,11 @@ fn memory() -> Vec<Action> {
         UpdateDrawer { id: text("a"), patch, vectors }.into(),
         DeleteDrawers { which: WhichDrawers::Ids(vec![text("a")]) }.into(),
     ]
+}
+
+fn checkpoint() -> Action {
+    let (drawers, facts) = (vec![NewDrawer::default()], vec![NewFact::default()]);
+    SaveCheckpoint { drawers, facts, vectors: DrawerVectors::default() }.into()
 }
 
 fn facts() -> Vec<Action> {

@@ -1,14 +1,15 @@
 //! Embeds drawers in the writer, because calling another worker would cost more than embedding.
 
 use isolith_embed::{DIMENSION, Model, model_name};
-use isolith_protocol::{Action, AddDrawers, DrawerVectors, UpdateDrawer};
+use isolith_protocol::{Action, AddDrawers, DrawerVectors, SaveCheckpoint, UpdateDrawer};
 use isolith_store::passages;
 use isolith_types::LONGEST_DRAWER;
 
 /// Computes the vectors that an action needs.
 pub(crate) fn embed(action: &mut Action, model: Model) {
     let (texts, vectors) = match action {
-        Action::AddDrawers(AddDrawers { drawers, vectors, .. }) => {
+        Action::AddDrawers(AddDrawers { drawers, vectors, .. })
+        | Action::SaveCheckpoint(SaveCheckpoint { drawers, vectors, .. }) => {
             let texts: Vec<&str> = drawers.iter().map(|drawer| drawer.text.as_str()).collect();
             (texts, vectors)
         }

@@ -16,10 +16,10 @@ use crate::tool::{Call, Surface, Tool};
 use crate::untrusted::RULE;
 
 /// Instructions for agents.
-const INSTRUCTIONS: &str = "Local code search and memory. Find code with search_code before \
-reading files; if it answers no_store, call index_project once. Use memory_search and fact_query \
-before asking the user again; store what matters with memory_add and fact_add. Errors have a code, \
-a message and a hint. ";
+const INSTRUCTIONS: &str = "Local code search and memory. Begin a session with memory_wake_up \
+and end it with memory_checkpoint. Find code with search_code before reading files; if it answers \
+no_store, call index_project once. Use memory_search and fact_query before asking the user again; \
+store what matters with memory_add and fact_add. Errors have a code, a message and a hint. ";
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -45,7 +45,9 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         // Some clients skip the initialization.
         self.warm_up_soon();
-        let tools = self.tools().iter().map(Tool::definition).collect();
+        let selection = self.selection();
+        let tools = self.tools().iter().filter(|tool| tool.is_listed(selection));
+        let tools = tools.map(Tool::definition).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -58,6 +60,13 @@ impl ServerHandler for Server {
         let tool = tool.ok_or_else(|| {
             ErrorData::invalid_params(format!("unknown tool {:?}", request.name), None)
         })?;
+        if !tool.is_callable(self.selection()) {
+            let message = format!(
+                "the tool {:?} is not offered: the server was started with --tools",
+                request.name
+            );
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let call = Call {
             server: self.clone(),
             progress: Progress::of(&context),

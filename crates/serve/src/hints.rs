@@ -62,6 +62,8 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::CreateGraph => {
             "call index_project for the code graph, or CREATE nodes with graph_query"
         }
+        Hint::NameFormat => "pass the file's format to memory_import",
+        Hint::DetectFormat => "leave out format to have it detected",
         // No tool does these.
         Hint::ReembedIndex
         | Hint::MergeStore { .. }
@@ -73,9 +75,7 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         | Hint::NameSecretFile { .. }
         | Hint::ListQuarantine
         | Hint::SkipBadRows
-        | Hint::ImportExport
-        | Hint::NameFormat
-        | Hint::DetectFormat => return format!("ask the user: {}", hint.for_terminal()),
+        | Hint::ImportExport => return format!("ask the user: {}", hint.for_terminal()),
     };
     words.to_owned()
 }
@@ -131,6 +131,8 @@ pub(crate) fn for_programs(hint: &Hint) -> String {
         Hint::AllowFolder | Hint::UseAllowedFolder { .. } | Hint::StartInProject => {
             return hint.for_terminal();
         }
+        Hint::NameFormat => "pass the file's format",
+        Hint::DetectFormat => "leave out format to have it detected",
         // No endpoint does these.
         Hint::RemoveIndex
         | Hint::InspectQuarantine
@@ -144,9 +146,7 @@ pub(crate) fn for_programs(hint: &Hint) -> String {
         | Hint::NameSecretFile { .. }
         | Hint::ListQuarantine
         | Hint::SkipBadRows
-        | Hint::ImportExport
-        | Hint::NameFormat
-        | Hint::DetectFormat => {
+        | Hint::ImportExport => {
             return format!("on the server's machine: {}", hint.for_terminal());
         }
     };

@@ -31,8 +31,12 @@ mod tools;
 mod ui;
 mod untrusted;
 mod vector;
+mod wake_up;
 mod watchers;
 
 pub use alerts::{AlertCommand, AlertLimits, AlertOptions, Webhook};
 pub use http::{HttpOptions, HttpServer, Listen, Token};
 pub use server::{DefaultLimits, Server, ServerOptions};
+pub use tool::{ToolGroup, ToolSelection};
+pub use tools::session::{checkpoint_document, read_checkpoint};
+pub use wake_up::{WAKE_UP_BUDGET, WakeUp, recalled, wake_up};

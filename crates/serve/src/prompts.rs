@@ -13,6 +13,7 @@ use crate::resources::protocol_error;
 use crate::server::Server;
 use crate::text::one_line;
 use crate::untrusted::{RULE, fenced};
+use crate::wake_up::{WAKE_UP_BUDGET, nothing_known, wake_up};
 
 /// Maximum number of drawers, and of facts, in a prompt.
 const MAX_RECALLED: u32 = 10;
@@ -38,7 +39,12 @@ impl Server {
             Some("Orient yourself in this code base"),
             Some(vec![argument("focus", "What matters most", false)]),
         );
-        ListPromptsResult::with_all_items(vec![recall, orient])
+        let wake_up = Prompt::new(
+            "wake_up",
+            Some("What to know when a session begins"),
+            Some(vec![argument("wing", "A person or project; by default this one", false)]),
+        );
+        ListPromptsResult::with_all_items(vec![recall, orient, wake_up])
     }
 
     /// Renders a prompt with what is currently known.
@@ -59,6 +65,7 @@ impl Server {
                 self.recall(topic).await.map_err(protocol_error)?
             }
             "orient" => self.orient(argument("focus")).await.map_err(protocol_error)?,
+            "wake_up" => self.woken(argument("wing")).await.map_err(protocol_error)?,
             _ => {
                 let message = format!("unknown prompt {name:?}");
                 return Err(ErrorData::invalid_params(message, None));
@@ -119,6 +126,18 @@ impl Server {
             let _ = writeln!(text, "- {subject} {predicate} {object} [{from} – {to})");
         }
         Ok(text)
+    }
+
+    async fn woken(&self, wing: Option<&str>) -> Result<String, Failure> {
+        let names = match wing {
+            Some(wing) => vec![wing.to_owned()],
+            None => self.stores().project_names(),
+        };
+        let woken = match self.stores().memory()? {
+            Some(engine) => wake_up(&engine, &names, WAKE_UP_BUDGET).await?,
+            None => nothing_known(&names),
+        };
+        Ok(format!("{RULE}\n{}", woken.text))
     }
 
     async fn orient(&self, focus: Option<&str>) -> Result<String, Failure> {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::Jobs;
 use crate::metrics::Monitoring;
 use crate::stores::{ClosedStore, StoreOwner, Stores};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolSelection};
 use crate::tools;
 use crate::watchers::{WatchState, Watchers};
 
@@ -36,6 +36,8 @@ pub struct ServerOptions {
     pub database: DatabaseName,
     /// Default numbers of results, from the settings.
     pub defaults: DefaultLimits,
+    /// The tools that agents are offered.
+    pub tools: ToolSelection,
 }
 
 /// Default numbers of results; `None` leaves the default to each tool.
@@ -61,6 +63,7 @@ struct Inner {
     watchers: Watchers,
     jobs: Jobs,
     defaults: DefaultLimits,
+    selection: ToolSelection,
     warm_up_started: AtomicBool,
     stop: CancellationToken,
     monitoring: Monitoring,
@@ -72,6 +75,7 @@ impl Server {
     pub fn new(options: ServerOptions) -> Self {
         let inner = Inner {
             defaults: options.defaults,
+            selection: options.tools.clone(),
             stores: Stores::new(options),
             tools: OnceLock::new(),
             calls: watch::Sender::new(0),
@@ -190,6 +194,12 @@ impl Server {
         self.stores().close_store(owner, reason).await
     }
 
+    /// The tools that agents are offered.
+    pub(crate) fn selection(&self) -> &ToolSelection {
+        &self.inner.selection
+    }
+
+    /// All tools, offered or not.
     pub(crate) fn tools(&self) -> &[Tool] {
         self.inner.tools.get_or_init(tools::all)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use isolith_config::Layers;
 use isolith_engine::{
     Engine, EngineOptions, Life, QueryCheck, StorePlace, StoreScope, Surroundings, Within,
-    find_store, project_store, repository_top, store_above,
+    find_store, project_names, project_store, repository_top, store_above,
 };
 use isolith_types::{Code, DatabaseName, Failure, Hint};
 
@@ -248,6 +248,16 @@ impl Stores {
         }
     }
 
+    /// The names under which this project may be remembered.
+    pub(crate) fn project_names(&self) -> Vec<String> {
+        let here = &self.surroundings.working_folder;
+        match self.project_folder() {
+            Some(project) if !here.starts_with(&project) => project_names(&project),
+            Some(_) => project_names(here),
+            None => Vec::new(),
+        }
+    }
+
     /// The folder that contains the project's store.
     fn store_holder(&self) -> Option<PathBuf> {
         let Surroundings { given, working_folder: here, .. } = &self.surroundings;
@@ -434,6 +444,7 @@ mod tests {
             };
             let allowed = vec![PathBuf::from("/allowed")];
             Stores::new(ServerOptions {
+                tools: crate::tool::ToolSelection::default(),
                 surroundings,
                 allowed,
                 deadline: Duration::from_secs(1),

@@ -1,6 +1,7 @@
 //! Tools: their definition, their calls and their results.
 
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use isolith_engine::Key;
@@ -17,6 +18,76 @@ use crate::progress::Progress;
 use crate::schema;
 use crate::server::Server;
 use crate::untrusted::fenced;
+
+/// Ends the description of tools whose answers have text by others.
+const UNTRUSTED: &str = "Untrusted data.";
+
+/// What a tool is about. A server can be told to offer some of them only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolGroup {
+    /// Searching and reading code.
+    Code,
+    /// Who calls what, and Cypher.
+    Graph,
+    /// Drawers and diaries.
+    Memory,
+    /// Facts.
+    Facts,
+    /// Vector collections.
+    Collections,
+    /// The state of the stores, and repairs.
+    Admin,
+}
+
+impl ToolGroup {
+    /// All groups, in the order of the tool list.
+    pub const ALL: [Self; 6] =
+        [Self::Code, Self::Graph, Self::Memory, Self::Facts, Self::Collections, Self::Admin];
+
+    /// The name in flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Graph => "graph",
+            Self::Memory => "memory",
+            Self::Facts => "facts",
+            Self::Collections => "collections",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Which tools a server offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolSelection {
+    /// Those that most requests need are listed. The others can be called, too.
+    #[default]
+    Usual,
+    /// All are listed.
+    All,
+    /// Only those of these groups are listed and can be called.
+    Groups(Vec<ToolGroup>),
+}
+
+impl FromStr for ToolSelection {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "default" => return Ok(Self::Usual),
+            "all" => return Ok(Self::All),
+            _ => {}
+        }
+        let group = |name: &str| {
+            let found = ToolGroup::ALL.into_iter().find(|group| group.name() == name.trim());
+            found.ok_or_else(|| {
+                let names = ToolGroup::ALL.map(ToolGroup::name).join(",");
+                format!("{name:?} is neither default, all, nor one of {names}")
+            })
+        };
+        text.split(',').map(group).collect::<Result<_, _>>().map(Self::Groups)
+    }
+}
 
 /// What a tool may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +139,23 @@ pub(crate) struct Call {
     /// Makes a write take effect once, however often it is sent.
     pub(crate) key: Option<Key>,
 }
+
+/// The tools that are listed unless others are selected: those that answer most of the requests in
+/// `bench/tools`, see `cargo xtask eval tools`.
+pub(crate) const USUAL: [&str; 12] = [
+    "search_code",
+    "read_chunk",
+    "index_project",
+    "graph_query",
+    "graph_neighbours",
+    "graph_impact",
+    "memory_search",
+    "memory_wake_up",
+    "memory_checkpoint",
+    "memory_add",
+    "fact_add",
+    "fact_query",
+];
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +211,7 @@ type ToolFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 /// A tool with its definition for clients.
 pub(crate) struct Tool {
     definition: rmcp::model::Tool,
+    group: ToolGroup,
     run: Box<dyn Fn(Call, JsonObject) -> ToolFuture + Send + Sync>,
 }
 
@@ -139,6 +228,10 @@ impl Tool {
         R: ToolAnswer,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
+        let description = match R::TRUSTED {
+            true => description.to_owned(),
+            false => format!("{description} {UNTRUSTED}"),
+        };
         let definition = rmcp::model::Tool::new(name, description, schema::of_arguments::<A>())
             .with_raw_output_schema(Arc::new(schema::of_result::<R>()))
             .with_annotations(effect.annotations());
@@ -155,7 +248,28 @@ impl Tool {
                 }
             })
         };
-        Self { definition, run: Box::new(run) }
+        Self { definition, group: ToolGroup::Admin, run: Box::new(run) }
+    }
+
+    /// Puts the tool into a group.
+    pub(crate) fn of(self, group: ToolGroup) -> Self {
+        Self { group, ..self }
+    }
+
+    /// Whether clients see the tool.
+    pub(crate) fn is_listed(&self, selection: &ToolSelection) -> bool {
+        match selection {
+            ToolSelection::Usual => USUAL.contains(&self.name()),
+            ToolSelection::All | ToolSelection::Groups(_) => self.is_callable(selection),
+        }
+    }
+
+    /// Whether clients may call the tool.
+    pub(crate) fn is_callable(&self, selection: &ToolSelection) -> bool {
+        match selection {
+            ToolSelection::Usual | ToolSelection::All => true,
+            ToolSelection::Groups(groups) => groups.contains(&self.group),
+        }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -93,6 +93,21 @@ pub(super) const MEMORY_TAXONOMY: &str = "\
 Example:
   isolith memory taxonomy";
 
+pub(super) const MEMORY_WAKE_UP: &str = "\
+Examples:
+  isolith memory wake-up
+  isolith memory wake-up --wing shop --budget 300";
+
+pub(super) const MEMORY_CHECKPOINT: &str = "\
+Examples:
+  isolith memory checkpoint session.json
+  isolith memory checkpoint --key session-42 -";
+
+pub(super) const HOOK: &str = "\
+Examples:
+  isolith hook session-start
+  isolith hook stop --client codex";
+
 pub(super) const DIARY: &str = "\
 Examples:
   isolith memory diary write --agent reviewer \"Looked at the retry code\"
@@ -330,6 +345,7 @@ pub(super) const SETUP: &str = "\
 Examples:
   isolith setup --dry-run
   isolith setup --agent claude-code --yes
+  isolith setup --hooks --prompts
 
 Exit codes: 2 if it cannot ask and --yes is missing, 3 if a file cannot be edited.";
 

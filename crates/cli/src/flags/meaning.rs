@@ -132,6 +132,7 @@ fn meaning(
             user: user_file(),
             project: ProjectFile::folder_of(&working_folder()?).map(|it| it.join(PROJECT_FILE)),
         }),
+        TypedCommand::Hook(typed) => Command::Hook(typed.plan(context)?),
         TypedCommand::Setup(typed) => Command::Setup(typed.plan(common.store.as_deref())?),
         TypedCommand::Drill(TypedDrill { count, seed, jsonl }) => Command::Drill(DrillPlan {
             count,

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use isolith_engine::{DiaryEntry, MemorySearch, WhichDrawers};
+use isolith_engine::{DiaryEntry, MemorySearch, WhichDrawers, project_names};
+use isolith_serve::{WAKE_UP_BUDGET, read_checkpoint};
 use isolith_types::{
     Code, DrawerFilter, DrawerOrder, DrawerPage, DrawerPatch, Failure, Metadata, Moment, NewDrawer,
 };
@@ -11,7 +12,7 @@ use isolith_types::{
 use super::code::{DEFAULT_RESULTS, TypedMode};
 use super::examples;
 use super::memory_import::TypedImport;
-use super::settings::Context;
+use super::settings::{Context, working_folder};
 use super::typed::{TypedOnce, TypedPersonal};
 use crate::memory::{DrawerCommand, ListPlan, MemoryCommand, read_text};
 
@@ -65,6 +66,27 @@ pub(super) enum TypedMemory {
     /// Write and read agents' diaries
     #[command(subcommand, after_long_help = examples::DIARY)]
     Diary(TypedDiary),
+    /// Show what is worth knowing when a session begins
+    ///
+    /// What the project is, open ends, decisions, current facts and diary entries, within a budget
+    /// of tokens. Hooks give the same to agents: see `isolith setup --hooks`.
+    #[command(after_long_help = examples::MEMORY_WAKE_UP)]
+    WakeUp(TypedWakeUp),
+    /// Store drawers, facts and a diary entry of a session, all or nothing
+    ///
+    /// Takes one JSON object: {"wing": NAME, "drawers": [{"text", "room", "tags"}], "facts":
+    /// [{"subject", "predicate", "object", "valid_from"}], "diary": TEXT, "agent": NAME}. All but
+    /// the wing is optional.
+    #[command(after_long_help = examples::MEMORY_CHECKPOINT)]
+    Checkpoint {
+        /// File with the checkpoint [default: standard input]
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        once: TypedOnce,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
     /// Import conversations and drawers from files
     ///
     /// Accepts exports of Claude and ChatGPT, sessions of Claude Code, chats and documents as
@@ -73,6 +95,18 @@ pub(super) enum TypedMemory {
     /// import. What cannot be imported is skipped and reported.
     #[command(after_long_help = examples::MEMORY_IMPORT)]
     Import(TypedImport),
+}
+
+#[derive(Args)]
+pub(super) struct TypedWakeUp {
+    /// Person or project; may be repeated [default: that of the working folder]
+    #[arg(long = "wing", value_name = "NAME")]
+    wings: Vec<String>,
+    /// Maximum length in tokens, estimated
+    #[arg(long, value_name = "TOKENS", default_value_t = WAKE_UP_BUDGET, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+    budget: u32,
+    #[command(flatten)]
+    place: TypedPersonal,
 }
 
 #[derive(Args)]
@@ -279,6 +313,8 @@ impl TypedMemory {
         match self {
             Self::Get { place, .. }
             | Self::Taxonomy { place }
+            | Self::WakeUp(TypedWakeUp { place, .. })
+            | Self::Checkpoint { place, .. }
             | Self::Add(TypedAdd { place, .. })
             | Self::Search(TypedMemorySearch { place, .. })
             | Self::List(TypedList { place, .. })
@@ -301,6 +337,18 @@ impl TypedMemory {
             Self::Update(typed) => typed.command()?,
             Self::Delete(typed) => typed.command()?,
             Self::Taxonomy { .. } => DrawerCommand::Taxonomy,
+            Self::WakeUp(TypedWakeUp { wings, budget, .. }) => {
+                let names = match wings.is_empty() {
+                    true => project_names(&working_folder()?),
+                    false => wings,
+                };
+                DrawerCommand::WakeUp { names, budget }
+            }
+            Self::Checkpoint { file, once, .. } => {
+                let file = file.filter(|file| file.as_os_str() != "-");
+                let checkpoint = Box::new(read_checkpoint(&read_text(file.as_deref())?)?);
+                DrawerCommand::Checkpoint { checkpoint, key: once.key() }
+            }
             Self::Diary(typed) => typed.command()?,
         }))
     }

@@ -80,6 +80,7 @@ impl TypedImport {
                 wing: self.wing.filter(|name| !name.trim().is_empty()),
                 room: self.room.filter(|name| !name.trim().is_empty()),
                 authors: self.authors,
+                grows: false,
             },
             dry_run: self.dry_run,
             patience: Duration::from_secs(self.timeout),

@@ -5,6 +5,7 @@ mod examples;
 mod facts;
 mod graph;
 mod graph_import;
+mod hook;
 mod manual;
 mod meaning;
 mod memory;
@@ -30,6 +31,7 @@ use crate::doctor::DoctorCommand;
 use crate::drill::DrillPlan;
 use crate::facts::FactCommand;
 use crate::graph::GraphCommand;
+use crate::hook::HookPlan;
 use crate::ingest::IngestPlan;
 use crate::logs::LogFiles;
 use crate::memory::MemoryCommand;
@@ -67,6 +69,7 @@ pub(crate) enum Command {
     /// With whether to check only.
     Status(StorePlace, bool),
     Mcp(ServePlan),
+    Hook(HookPlan),
     Setup(SetupPlan),
     Serve(ServePlan, Box<HttpPlan>),
     Config(ConfigCommand),
@@ -80,6 +83,7 @@ impl Command {
     pub(crate) fn log_files(&self) -> Option<LogFiles> {
         match self {
             Self::Watch(store, _) => Some(LogFiles::of_store(store)),
+            Self::Hook(plan) => Some(LogFiles::of_store(&plan.store)),
             Self::Mcp(plan) | Self::Serve(plan, _) => plan.logs.as_ref().map(LogFiles::of_store),
             Self::Index(..)
             | Self::Search(..)
@@ -105,23 +109,28 @@ impl Command {
 /// Parses the command line. Reports errors, and returns the exit status for them.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocation, ExitCode> {
     let arguments: Vec<OsString> = arguments.collect();
+    // A client would take any other status for a decision, or show it.
+    let status = |status| match arguments.get(1).is_some_and(|command| command == "hook") {
+        true => ExitCode::SUCCESS,
+        false => status,
+    };
     let typed = Typed::try_parse_from(&arguments).map_err(|error| {
         let wants_json = arguments.iter().any(|argument| argument == "--json");
         if error.use_stderr() && wants_json {
             let message = error.to_string();
             let message = message.trim_start_matches("error: ").trim_end();
-            return refuse(&Output::json(), &Failure::new(Code::Usage, message));
+            return status(refuse(&Output::json(), &Failure::new(Code::Usage, message)));
         }
         match error.use_stderr() {
             // The message quotes what was typed, which may contain control characters.
             true => terminal::tell(error.render().to_string().trim_end()),
             false => drop(error.print()),
         }
-        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        status(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)))
     })?;
     let output = Output::new(typed.common.json, typed.common.quiet, typed.common.verbose)
         .with_store(typed.common.store.as_deref());
-    let decided = meaning::decide(typed).map_err(|failure| refuse(&output, &failure))?;
+    let decided = meaning::decide(typed).map_err(|failure| status(refuse(&output, &failure)))?;
     let Decided { command, log, warnings } = decided;
     for warning in warnings {
         output.note(&format!("warning: {warning}"));

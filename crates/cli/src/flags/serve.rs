@@ -11,6 +11,7 @@ use isolith_config::{Key, Settings, parse_disk_size};
 use isolith_engine::{MIN_DISK_FREE, Secret, StorePlace, StoreScope, find_store};
 use isolith_serve::{
     AlertLimits, AlertOptions, DefaultLimits, HttpOptions, Listen, ServerOptions, Token,
+    ToolSelection,
 };
 use isolith_types::{Code, DatabaseName, Failure, Hint};
 
@@ -89,6 +90,13 @@ pub(super) struct TypedMcp {
     /// Database whose collections tools see [default: default_database]
     #[arg(long, value_name = "[TENANT/]NAME", value_parser = database)]
     database: Option<DatabaseName>,
+    /// Tools to offer: default, all, or groups separated by commas: code, graph, memory, facts,
+    /// collections, admin
+    ///
+    /// By default those are listed that most requests need, and the others can be called by name.
+    /// With groups, no other tools can be called.
+    #[arg(long, value_name = "TOOLS", default_value = "default")]
+    tools: ToolSelection,
 }
 
 #[derive(Args)]
@@ -273,6 +281,7 @@ impl TypedMcp {
             deadline: Duration::from_secs(timeout),
             settings: context.layers()?.clone(),
             database: self.database.unwrap_or_default(),
+            tools: self.tools,
             defaults: DefaultLimits {
                 results: limit_of(&here, Key::LimitsResults),
                 rows: limit_of(&here, Key::LimitsRows),

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use isolith_setup::{Agent, BaseFolders, ServerEntry};
-use isolith_types::{Code, Failure};
+use isolith_setup::{Agent, BaseFolders, HookProgram, ServerEntry};
+use isolith_types::{Code, Failure, quoted};
 
 use super::settings::variable;
-use crate::setup::SetupPlan;
+use crate::setup::{SetupKind, SetupPlan};
 
 #[derive(Args)]
 pub(super) struct TypedSetup {
@@ -23,8 +23,17 @@ pub(super) struct TypedSetup {
     /// Do not ask for confirmation
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
+    /// Register hooks instead of the server: sessions then begin with what is worth knowing, and are
+    /// saved in your memory
+    ///
+    /// For Claude Code, Codex, Gemini CLI and Cursor.
+    #[arg(long)]
+    hooks: bool,
+    /// Also recall what fits each prompt; not for Cursor
+    #[arg(long, requires = "hooks", conflicts_with = "undo")]
+    prompts: bool,
     /// Start the server with --allow DIR; may be repeated
-    #[arg(long = "allow", value_name = "DIR", conflicts_with = "undo")]
+    #[arg(long = "allow", value_name = "DIR", conflicts_with_all = ["undo", "hooks"])]
     allowed: Vec<PathBuf>,
 }
 
@@ -45,10 +54,27 @@ enum TypedAgent {
 impl TypedSetup {
     /// Resolves the flags; `store` is the value of `--store`.
     pub(super) fn plan(self, store: Option<&Path>) -> Result<SetupPlan, Failure> {
+        let entry = entry(store, &self.allowed)?;
+        let agents: Vec<Agent> = self.agents.into_iter().map(Agent::from).collect();
+        let folders = base_folders()?;
+        let without = agents.iter().find(|agent| agent.hooks_config(&folders).is_none());
+        if let (true, Some(agent)) = (self.hooks, without) {
+            let message = format!("{} has no hooks that can be registered", agent.name());
+            return Err(Failure::new(Code::Usage, message)
+                .with_hint("claude-code, codex, gemini and cursor have some"));
+        }
+        let what = match self.hooks {
+            false => SetupKind::Server(entry),
+            true => SetupKind::Hooks(HookProgram {
+                command: quoted(&entry.command),
+                options: entry.args[1..].iter().map(|word| format!(" {}", quoted(word))).collect(),
+                prompts: self.prompts,
+            }),
+        };
         Ok(SetupPlan {
-            agents: self.agents.into_iter().map(Agent::from).collect(),
-            folders: base_folders()?,
-            entry: entry(store, &self.allowed)?,
+            agents,
+            folders,
+            what,
             undo: self.undo,
             dry_run: self.dry_run,
             yes: self.yes,

@@ -11,6 +11,7 @@ use super::code::{TypedIndex, TypedSearch, TypedSimilar, TypedWatch};
 use super::examples;
 use super::facts::TypedFact;
 use super::graph::TypedGraph;
+use super::hook::TypedHook;
 use super::memory::TypedMemory;
 use super::serve::{TypedMcp, TypedServe, TypedUi};
 use super::setup::TypedSetup;
@@ -168,11 +169,20 @@ pub(super) enum TypedCommand {
     /// servers can share them. It ends when its input ends.
     #[command(after_long_help = examples::MCP)]
     Mcp(TypedMcp),
-    /// Register the MCP server with the agents on this machine
+    /// Report an event of an agent's session: what its hooks call
     ///
-    /// Adds an entry that starts `isolith mcp` to the configuration of each agent found. Shows
-    /// every change and asks before writing; the rest of the files stays unchanged. Running it
-    /// again changes nothing, --undo removes the entry.
+    /// `isolith setup --hooks` registers it. Reads the client's JSON on standard input. When a
+    /// session begins, answers with what is worth knowing (`isolith memory wake-up`); when it pauses
+    /// or ends, saves its transcript in the user's memory, in a background process that ends within
+    /// a minute. Never fails: errors are in the store's log, and the exit code is 0.
+    #[command(after_long_help = examples::HOOK)]
+    Hook(TypedHook),
+    /// Register the MCP server or hooks with the agents on this machine
+    ///
+    /// Adds an entry that starts `isolith mcp` to the configuration of each agent found, or with
+    /// --hooks entries that call `isolith hook`. Shows every change and asks before writing; the
+    /// rest of the files stays unchanged. Running it again changes nothing, --undo removes the
+    /// entries.
     #[command(after_long_help = examples::SETUP)]
     Setup(TypedSetup),
     /// Run a server over HTTP: MCP at /mcp, the API at /v1, pages for a browser at /

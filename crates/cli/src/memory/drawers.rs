@@ -1,6 +1,7 @@
 //! Commands on drawers, and their output.
 
 use isolith_engine::{Engine, Key, WhichDrawers};
+use isolith_serve::{WakeUp, checkpoint_document};
 use isolith_types::{Code, Drawer, DrawerFilter, DrawerPage, Failure, Hint, NewDrawer, counted};
 use serde_json::{Value, json};
 
@@ -42,6 +43,27 @@ pub(super) async fn perform(
             let added = engine.write_diary(entry, key).await?;
             let text = format!("stored as {}\n", added.id);
             (json!(added), text)
+        }
+        DrawerCommand::WakeUp { names, budget } => {
+            let woken = isolith_serve::wake_up(engine, &names, budget).await?;
+            if woken.left_out > 0 {
+                let lines = counted(u64::from(woken.left_out), "line");
+                output.note(&format!("{lines} left out; --budget allows more"));
+            }
+            let WakeUp { wings, text, tokens, left_out, .. } = woken;
+            let document =
+                json!({ "wings": wings, "text": text, "tokens": tokens, "left_out": left_out });
+            (document, text)
+        }
+        DrawerCommand::Checkpoint { checkpoint, key } => {
+            let saved = engine.save_checkpoint(*checkpoint, key).await?;
+            let mut text = format!(
+                "saved {}, {}",
+                counted(saved.drawers.len() as u64, "drawer"),
+                counted(saved.facts.len() as u64, "fact")
+            );
+            text += if saved.diary.is_some() { " and a diary entry\n" } else { "\n" };
+            (checkpoint_document(saved), text)
         }
         DrawerCommand::ReadDiary { agent, day, last } => {
             let entries = engine.read_diary(&agent, day, last).await?;

@@ -105,6 +105,9 @@ fn import_one(
         plan: TranscriptOptions { name, ..plan.turns.clone() },
         dry_run: plan.dry_run,
         patience: plan.patience,
+        opened: None,
+        without_secrets: false,
+        start: None,
     };
     let watcher = Arc::clone(screen);
     let outcome = session.run_with_signal(async |engine| {

@@ -9,7 +9,9 @@ mod show;
 
 use std::process::ExitCode;
 
-use isolith_engine::{DiaryEntry, EngineOptions, Key, MemorySearch, StorePlace, WhichDrawers};
+use isolith_engine::{
+    Checkpoint, DiaryEntry, EngineOptions, Key, MemorySearch, StorePlace, WhichDrawers,
+};
 use isolith_types::{DrawerPatch, Failure, Moment, NewDrawer};
 
 use crate::output::Output;
@@ -34,6 +36,8 @@ pub(crate) enum DrawerCommand {
     Delete { which: WhichDrawers, sure: bool, key: Option<Key> },
     Taxonomy,
     WriteDiary { entry: DiaryEntry, key: Option<Key> },
+    WakeUp { names: Vec<String>, budget: u32 },
+    Checkpoint { checkpoint: Box<Checkpoint>, key: Option<Key> },
     ReadDiary { agent: String, day: Option<Moment>, last: u32 },
 }
 
@@ -46,7 +50,12 @@ pub(crate) fn run(
         MemoryCommand::Import(plan) => return import::run(store, &plan, output),
         MemoryCommand::Drawers(command) => command,
     };
-    let create = matches!(command, DrawerCommand::Add { .. } | DrawerCommand::WriteDiary { .. });
+    let create = matches!(
+        command,
+        DrawerCommand::Add { .. }
+            | DrawerCommand::WriteDiary { .. }
+            | DrawerCommand::Checkpoint { .. }
+    );
     let writes =
         create || matches!(command, DrawerCommand::Update { .. } | DrawerCommand::Delete { .. });
     let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;

@@ -6,7 +6,7 @@ mod step;
 
 use std::process::ExitCode;
 
-use isolith_setup::{Agent, BaseFolders, ServerEntry};
+use isolith_setup::{Agent, BaseFolders, HookProgram, ServerEntry};
 use isolith_types::{Code, Failure};
 
 use crate::output::Output;
@@ -18,8 +18,7 @@ pub(crate) struct SetupPlan {
     pub(crate) agents: Vec<Agent>,
     /// Where agents keep their configuration.
     pub(crate) folders: BaseFolders,
-    /// How agents start the server.
-    pub(crate) entry: ServerEntry,
+    pub(crate) what: SetupKind,
     /// Whether to remove the entry.
     pub(crate) undo: bool,
     /// Whether to only show the changes.
@@ -28,10 +27,19 @@ pub(crate) struct SetupPlan {
     pub(crate) yes: bool,
 }
 
+/// What to register.
+pub(crate) enum SetupKind {
+    /// The server, with how agents start it.
+    Server(ServerEntry),
+    /// Hooks, with how agents start them.
+    Hooks(HookProgram),
+}
+
 pub(crate) fn run(plan: &SetupPlan, output: &Output) -> Result<ExitCode, Failure> {
     let named = |agent: &Agent| plan.agents.is_empty() || plan.agents.contains(agent);
     let agents = Agent::ALL.into_iter().filter(named);
-    let mut steps: Vec<AgentSetup> = agents.map(|agent| AgentSetup::prepare(agent, plan)).collect();
+    let mut steps: Vec<AgentSetup> =
+        agents.filter_map(|agent| AgentSetup::prepare(agent, plan)).collect();
     output.show(&show::preview(&steps, &output.paint()))?;
 
     let pending = steps.iter().any(AgentSetup::is_pending);

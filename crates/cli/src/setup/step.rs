@@ -1,10 +1,13 @@
 use std::path::Path;
 
-use isolith_setup::{Agent, AgentConfig, ConfigChange, EntryAction, diff, register, unregister};
+use isolith_setup::{
+    Agent, AgentConfig, ConfigChange, EntryAction, diff, register, register_hooks, unregister,
+    unregister_hooks,
+};
 use isolith_types::Failure;
 
-use super::SetupPlan;
 use super::file::ConfigFile;
+use super::{SetupKind, SetupPlan};
 
 /// The setup of one agent.
 pub(super) struct AgentSetup {
@@ -23,14 +26,17 @@ struct Prepared {
 }
 
 impl AgentSetup {
-    /// Determines the change. Writes nothing.
-    pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Self {
-        let config = agent.config(&plan.folders);
+    /// Determines the change; `None` if the agent has no hooks. Writes nothing.
+    pub(super) fn prepare(agent: Agent, plan: &SetupPlan) -> Option<Self> {
+        let config = match plan.what {
+            SetupKind::Server(_) => agent.config(&plan.folders),
+            SetupKind::Hooks(_) => agent.hooks_config(&plan.folders)?,
+        };
         let exists = |path: &Path| path.symlink_metadata().is_ok();
         let found = exists(&config.path) || exists(&config.folder);
         let wanted = found || !plan.agents.is_empty();
-        let outcome = if wanted { prepare(&config, plan) } else { Ok(Prepared::nothing()) };
-        Self { agent, config, found, outcome }
+        let outcome = if wanted { prepare(agent, &config, plan) } else { Ok(Prepared::nothing()) };
+        Some(Self { agent, config, found, outcome })
     }
 
     /// Whether there is a change to write.
@@ -79,11 +85,13 @@ impl Prepared {
     }
 }
 
-fn prepare(config: &AgentConfig, plan: &SetupPlan) -> Result<Prepared, Failure> {
+fn prepare(agent: Agent, config: &AgentConfig, plan: &SetupPlan) -> Result<Prepared, Failure> {
     let file = ConfigFile::read(&config.path)?;
-    let change = match plan.undo {
-        false => register(config.format, file.text(), &plan.entry),
-        true => unregister(config.format, file.text()),
+    let change = match (&plan.what, plan.undo) {
+        (SetupKind::Server(entry), false) => register(config.format, file.text(), entry),
+        (SetupKind::Server(_), true) => unregister(config.format, file.text()),
+        (SetupKind::Hooks(program), false) => register_hooks(agent, file.text(), program),
+        (SetupKind::Hooks(_), true) => unregister_hooks(agent, file.text()),
     };
     let change = change.map_err(|error| {
         let mut failure = Failure::from(&error);

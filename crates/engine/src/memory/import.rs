@@ -24,12 +24,18 @@ use crate::status::WatchedPool;
 pub struct ImportOptions {
     /// The file.
     pub file: PathBuf,
+    /// The file if it is open already; then it is not opened again.
+    pub opened: Option<OpenFile>,
     /// How to read it, and where its drawers go.
     pub plan: TranscriptOptions,
     /// Whether to only read the file and write nothing.
     pub dry_run: bool,
     /// Give up after this long without progress.
     pub patience: Duration,
+    /// Whether to leave out turns with secrets.
+    pub without_secrets: bool,
+    /// Where to continue, if an earlier import of the same file ended here.
+    pub start: Option<Box<TranscriptCursor>>,
 }
 
 /// The result of an import. Only durable writes are counted as created.
@@ -71,6 +77,9 @@ pub struct ImportProgress {
 /// Receives progress.
 pub type ImportWatcher = Arc<dyn Fn(ImportProgress) + Send + Sync>;
 
+/// Is told up to where everything is durable.
+pub type DurableListener = Arc<dyn Fn(&TranscriptCursor) + Send + Sync>;
+
 /// Memory limit of the worker that reads the file, which holds a whole conversation and its
 /// drawers.
 const INTAKE_MEMORY: u64 = 400 << 20;
@@ -90,8 +99,19 @@ impl Engine {
         options: &ImportOptions,
         watcher: ImportWatcher,
     ) -> ImportReceipt {
+        self.import_and_mark(options, watcher, Arc::new(|_| {})).await
+    }
+
+    /// As [`Engine::import_memory`]. After each batch, `durable` is told up to where everything has
+    /// been stored.
+    pub async fn import_and_mark(
+        &self,
+        options: &ImportOptions,
+        watcher: ImportWatcher,
+        durable: DurableListener,
+    ) -> ImportReceipt {
         let mut receipt = ImportReceipt::new(options.file.clone());
-        let outcome = match Import::prepare(self, options, watcher) {
+        let outcome = match Import::prepare(self, options, watcher, durable) {
             Ok(import) => import.run(&mut receipt).await,
             Err(failure) => Err(failure),
         };
@@ -108,6 +128,7 @@ struct Import<'a> {
     intake: Pool<Intake>,
     _shown: WatchedPool,
     watcher: ImportWatcher,
+    durable: DurableListener,
     /// Notified of any progress.
     alive: Notify,
 }
@@ -117,10 +138,15 @@ impl<'a> Import<'a> {
         engine: &'a Engine,
         options: &'a ImportOptions,
         watcher: ImportWatcher,
+        durable: DurableListener,
     ) -> Result<Self, Failure> {
-        let file = OpenFile::open(&options.file)?;
+        let file = match &options.opened {
+            Some(file) => file.clone(),
+            None => OpenFile::open(&options.file)?,
+        };
         let (intake, shown) = engine.start_intake(&file, INTAKE_MEMORY)?;
-        Ok(Self { engine, options, file, intake, _shown: shown, watcher, alive: Notify::new() })
+        let alive = Notify::new();
+        Ok(Self { engine, options, file, intake, _shown: shown, watcher, durable, alive })
     }
 
     async fn run(self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
@@ -135,7 +161,8 @@ impl<'a> Import<'a> {
         outcome?;
         let used = receipt.created + receipt.duplicates;
         let used = if self.options.dry_run { receipt.drawers } else { used };
-        if used > 0 { Ok(()) } else { receipt.any_usable() }
+        let is_all = self.options.start.is_none();
+        if used > 0 || !is_all { Ok(()) } else { receipt.any_usable() }
     }
 
     async fn load(&self, receipt: &mut ImportReceipt) -> Result<(), Failure> {
@@ -143,7 +170,8 @@ impl<'a> Import<'a> {
             self.engine.load_quarantine().await;
         }
         let mut rows = *BATCH_ROWS.start() * 4;
-        let mut turns = self.read(None, rows, &mut receipt.retries).await?;
+        let start = self.options.start.clone();
+        let mut turns = self.read(start, rows, &mut receipt.retries).await?;
         loop {
             receipt.format = Some(TranscriptFormat::name(turns.next.format()));
             let TranscriptBatch { drawers, rows: of_drawers, problems, skipped, next, size } =
@@ -154,7 +182,7 @@ impl<'a> Import<'a> {
                 receipt.reject(problem.row, problem.reason);
             }
             let (done, begun) = (next.offset(), Instant::now());
-            let cursor = (!next.is_end()).then(|| Box::new(next));
+            let cursor = (!next.is_end()).then(|| Box::new(next.clone()));
             let more = cursor.is_some();
             let mut retries = 0;
             // Read the next turns while these are written.
@@ -163,6 +191,7 @@ impl<'a> Import<'a> {
                 self.read_on(cursor, rows, &mut retries)
             );
             written?;
+            (self.durable)(&next);
             receipt.retries += retries;
             rows = next_size(rows, begun.elapsed());
             self.alive.notify_one();
@@ -220,6 +249,7 @@ impl<'a> Import<'a> {
             input: self.file.identity(),
             options: Box::new(self.options.plan.clone()),
             cursor,
+            without_secrets: self.options.without_secrets,
             rows,
             bytes: BATCH_BYTES,
         };

@@ -79,6 +79,13 @@ impl TranscriptCursor {
     pub fn is_end(&self) -> bool {
         self.ended
     }
+
+    /// The position from which to read what has been appended since. `None` if the whole file has to
+    /// be read again, because its items are not lines.
+    #[must_use]
+    pub fn for_appended(&self) -> Option<Self> {
+        (self.form == Form::Lines).then(|| Self { ended: false, ..self.clone() })
+    }
 }
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -172,6 +179,14 @@ impl<C: Content> Transcript<C> {
         let row = self.cursor.row;
         match taken {
             Taken::TooLong(bytes) => tally.problem(row, too_long("line", bytes)),
+            Taken::Whole(length)
+                if self.options.grows && self.source.window().get(length) != Some(&b'\n') =>
+            {
+                // Its end has not been written yet.
+                self.cursor.row -= 1;
+                self.cursor.ended = true;
+                return Ok(());
+            }
             Taken::Whole(length) => {
                 let line = self.source.window()[..length].trim_ascii_end();
                 let blank = line.len() - line.trim_ascii_start().len();

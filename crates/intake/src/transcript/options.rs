@@ -16,6 +16,8 @@ pub struct TranscriptOptions {
     pub room: Option<String>,
     /// Authors to rename: the name in the file (in any case), and the name to store.
     pub authors: Vec<(String, String)>,
+    /// Whether the file is still being written: a last line without an end is left for later.
+    pub grows: bool,
 }
 
 impl TranscriptOptions {

@@ -1,6 +1,6 @@
 //! Agent memory: drawers.
 
-use isolith_types::{AddedDrawer, DrawerPatch, NewDrawer};
+use isolith_types::{AddedDrawer, AddedFact, DrawerPatch, NewDrawer, NewFact};
 use serde::{Deserialize, Serialize};
 
 use super::{Handled, Handling};
@@ -37,6 +37,28 @@ pub struct DrawersAdded {
     pub rejected: Vec<(u64, String)>,
     /// The number of rejected drawers.
     pub rejected_count: u64,
+}
+
+/// Adds what a session leaves behind, all of it or nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SaveCheckpoint {
+    /// Texts, and perhaps a diary entry.
+    pub drawers: Vec<NewDrawer>,
+    /// Facts.
+    pub facts: Vec<NewFact>,
+    /// The vectors of the drawers.
+    #[serde(skip)]
+    pub vectors: DrawerVectors,
+}
+
+/// The reply to [`SaveCheckpoint`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckpointSaved {
+    /// The drawers.
+    pub drawers: DrawersAdded,
+    /// The facts, in the order of the request.
+    pub facts: Vec<AddedFact>,
 }
 
 /// Changes a drawer.
@@ -82,6 +104,15 @@ impl Handled for AddDrawers {
     fn handling(&self) -> Handling<'_> {
         let texts = self.drawers.iter().map(|drawer| drawer.text.len()).sum::<usize>();
         Handling::of_memory().sized(self.drawers.len() + texts / PASSAGE_BYTES, texts * 2)
+    }
+}
+
+impl Handled for SaveCheckpoint {
+    fn handling(&self) -> Handling<'_> {
+        let texts = self.drawers.iter().map(|drawer| drawer.text.len()).sum::<usize>();
+        // A fact has two entities.
+        let rows = self.drawers.len() + texts / PASSAGE_BYTES + self.facts.len() * 3;
+        Handling::of_memory().sized(rows, texts * 2 + self.facts.len() * PASSAGE_BYTES)
     }
 }
 

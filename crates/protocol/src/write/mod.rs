@@ -33,7 +33,8 @@ pub use facts::{
 };
 pub use graph::{ChangeGraph, GraphChanged, GraphImported, ImportGraph};
 pub use memory::{
-    AddDrawers, DeleteDrawers, DrawerUpdated, DrawersAdded, DrawersDeleted, UpdateDrawer,
+    AddDrawers, CheckpointSaved, DeleteDrawers, DrawerUpdated, DrawersAdded, DrawersDeleted,
+    SaveCheckpoint, UpdateDrawer,
 };
 pub use upkeep::{
     ForgetPoison, Marked, Purge, Purged, QuarantineGraphSegment, QuarantineSegments, Recount,
@@ -45,7 +46,7 @@ use crate::state::{CODE_COLLECTION, CollectionState, MEMORY_COLLECTION};
 /// The version of the encoding of operations. Raise it when a field of an operation is added,
 /// removed or changes its type: receipts hold a hash of the encoded operation, and a retry
 /// after an upgrade must not look like a different request under the same key.
-pub const ENCODING: u32 = 4;
+pub const ENCODING: u32 = 5;
 
 /// An idempotency key: a write with a known key is not applied again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -320,4 +321,5 @@ write_operations! {
     AddCollection("add_collection") => CollectionAdded,
     ChangeCollection("change_collection") => (),
     ResetDatabases("reset") => CollectionDeleted,
+    SaveCheckpoint("save_checkpoint") => CheckpointSaved,
 }

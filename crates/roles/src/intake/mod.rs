@@ -15,6 +15,7 @@ use isolith_intake::records::{
 };
 use isolith_intake::transcript::{self, Transcript, TranscriptError, TranscriptOptions};
 use isolith_protocol::Records;
+use isolith_source::secrets::Secrets;
 use isolith_types::{Code, Failure, Hint};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub struct Intake {
     batches: Option<Batches<Arc<File>>>,
     /// The conversations, open where the last batch ended.
     transcript: Option<(TranscriptOptions, Transcript<Arc<File>>)>,
+    /// The rules for secrets, once they are needed.
+    secrets: Option<Secrets>,
 }
 
 /// What the worker may read.
@@ -52,7 +55,7 @@ impl Role for Intake {
     type Reply = Result<IntakeReply, Failure>;
 
     fn warm_up(settings: IntakeSettings, token: InWorker) -> Result<Self, Refusal> {
-        Ok(Self { source: settings, token, batches: None, transcript: None })
+        Ok(Self { source: settings, token, batches: None, transcript: None, secrets: None })
     }
 
     fn handle(&mut self, job: IntakeJob, context: &Context<'_>) -> Self::Reply {
@@ -145,7 +148,7 @@ impl Perform<Intake> for ReadTranscript {
         intake: &mut Intake,
         context: &Context<'_>,
     ) -> Result<TranscriptBatch, Failure> {
-        let Self { options, cursor, rows, bytes, .. } = self;
+        let Self { options, cursor, rows, bytes, without_secrets, .. } = self;
         let file = Arc::new(intake.open(context)?);
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         let open = intake.transcript.take_if(|(used, transcript)| {
@@ -162,9 +165,30 @@ impl Perform<Intake> for ReadTranscript {
         let batch = transcript.next(rows as usize, bytes as usize).map_err(fail)?;
         let next = transcript.cursor().clone();
         intake.transcript = Some((*options, transcript));
-        let transcript::DrawerBatch { drawers, rows, problems, skipped } =
-            batch.unwrap_or_default();
+        let mut batch = batch.unwrap_or_default();
+        if without_secrets {
+            leave_out_secrets(intake.secrets.get_or_insert_with(Secrets::new), &mut batch);
+        }
+        let transcript::DrawerBatch { drawers, rows, problems, skipped } = batch;
         Ok(TranscriptBatch { drawers, rows, problems, skipped, next, size })
+    }
+}
+
+/// Removes drawers with secrets; the problems do not repeat what was found.
+fn leave_out_secrets(secrets: &Secrets, batch: &mut transcript::DrawerBatch) {
+    let drawers = std::mem::take(&mut batch.drawers);
+    let rows = std::mem::take(&mut batch.rows);
+    for (drawer, row) in drawers.into_iter().zip(rows) {
+        match secrets.find("", &drawer.text) {
+            Some(finding) => {
+                let reason = finding.problem(false);
+                batch.problems.push(transcript::Problem { row, reason });
+            }
+            None => {
+                batch.drawers.push(drawer);
+                batch.rows.push(row);
+            }
+        }
     }
 }
 

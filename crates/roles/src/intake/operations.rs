@@ -80,6 +80,8 @@ pub struct ReadTranscript {
     pub options: Box<TranscriptOptions>,
     /// Where to continue; by default at the start.
     pub cursor: Option<Box<TranscriptCursor>>,
+    /// Whether to leave out drawers with secrets, and report them as problems.
+    pub without_secrets: bool,
     /// Maximum number of drawers and problems.
     pub rows: u32,
     /// Approximate maximum size in bytes.

@@ -2,17 +2,18 @@
 
 use isolith_engine::{
     CodeFilter, CodeHit, CodeHits, CodeSearch, FileCounts, FoundPlace, IndexProblem, IndexReport,
-    MatchHit, MatchSearch, MatchTotals, Matches, SearchMode,
+    MatchHit, MatchSearch, MatchTotals, Matches,
 };
-use isolith_types::{ChunkKind, Code, Failure};
+use isolith_types::{ChunkKind, Code, Failure, Moment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Endpoint, Verb};
 use crate::arguments::check_query;
+use crate::text::fit;
 use crate::tool::{Call, Limits};
 use crate::tools::code::{
-    SearchSimilar, filter, find_code, find_similar, index_status, read_chunk,
+    Kind, Mode, SearchSimilar, filter, find_code, find_similar, index_status, read_chunk,
 };
 use crate::tools::index::{IndexProject, run_index};
 use crate::tools::matches::{MAX_CONTEXT, MatchCounts, find_all};
@@ -78,43 +79,13 @@ struct SearchCode {
     symbol: Option<String>,
     /// Only tests, or no tests.
     tests: Option<bool>,
+    /// Only files that changed at this date or later.
+    #[schemars(with = "Option<String>")]
+    since: Option<Moment>,
     /// Search all indexed folders, not only the project's.
     all_roots: Option<bool>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    #[default]
-    Hybrid,
-    Keyword,
-    Vector,
-    Exact,
-    Regex,
-}
-
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Function,
-    Method,
-    Class,
-    Module,
-    Section,
-    Text,
-}
-
-impl From<Kind> for ChunkKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Function => Self::Function,
-            Kind::Method => Self::Method,
-            Kind::Class => Self::Class,
-            Kind::Module => Self::Module,
-            Kind::Section => Self::Section,
-            Kind::Text => Self::Text,
-        }
-    }
+    /// Tokens that the hits may take, estimated; the rest is left out.
+    budget: Option<u32>,
 }
 
 async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeAnswer, Failure> {
@@ -123,25 +94,19 @@ async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeAnswer, Fa
         kinds: arguments.kind.map(ChunkKind::from).into_iter().collect(),
         symbol: arguments.symbol,
         tests: arguments.tests,
+        since: arguments.since.map(Moment::start),
         all_roots: arguments.all_roots.unwrap_or(false),
         ..filter(&call.server, language, path)?
     };
     let (query, limit) = (check_query(&query)?, call.limit(arguments.limit, Limits::RESULTS)?);
-    let mode = match arguments.mode.unwrap_or_default() {
-        Mode::Hybrid => Ok(SearchMode::Hybrid),
-        Mode::Keyword => Ok(SearchMode::Keyword),
-        Mode::Vector => Ok(SearchMode::Vector),
-        Mode::Exact => Err(false),
-        Mode::Regex => Err(true),
-    };
-    match mode {
+    let mut answer = match arguments.mode.unwrap_or_default().ranked() {
         Ok(mode) => {
             if ignore_case.is_some() || context.is_some() {
                 let message = "only the modes exact and regex take ignore_case and context";
                 return Err(Failure::new(Code::BadInput, message));
             }
             let search = CodeSearch { mode, filter, ..CodeSearch::new(query, limit) };
-            Ok(CodeAnswer::ranked(find_code(&call, &search).await?, &call))
+            CodeAnswer::ranked(find_code(&call, &search).await?, &call)
         }
         Err(regex) => {
             let search = MatchSearch {
@@ -151,9 +116,11 @@ async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeAnswer, Fa
                 filter,
                 ..MatchSearch::new(query, limit)
             };
-            Ok(CodeAnswer::matches(find_all(&call, &search).await?, &call))
+            CodeAnswer::matches(find_all(&call, &search).await?, &call)
         }
-    }
+    };
+    answer.cut = fit(&mut answer.hits, arguments.budget);
+    Ok(answer)
 }
 
 async fn search_similar(call: Call, arguments: SearchSimilar) -> Result<CodeAnswer, Failure> {
@@ -171,6 +138,8 @@ struct CodeAnswer {
     weak: bool,
     /// Quoted parts of the query that nothing contains.
     missing: Vec<String>,
+    /// What the budget left out.
+    cut: Option<String>,
     took_ms: u64,
     /// Whether another store may hold the same code.
     notice: Option<String>,
@@ -229,6 +198,7 @@ impl CodeAnswer {
             degraded: degraded.map(|it| it.worded(call.surface.words())),
             weak,
             missing,
+            cut: None,
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             notice: call.notice(),
         }
@@ -242,6 +212,7 @@ impl CodeAnswer {
             degraded: degraded.map(|it| it.worded(call.surface.words())),
             weak: false,
             missing: Vec::new(),
+            cut: None,
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             notice: call.notice(),
         }

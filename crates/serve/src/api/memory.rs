@@ -9,14 +9,17 @@ use serde::Serialize;
 
 use super::endpoint::{Endpoint, Verb};
 use crate::arguments::NoArguments;
+use crate::text::fit;
 use crate::tool::Call;
 use crate::tools::diary::{diary_read, diary_write};
 use crate::tools::drawer::FullDrawer;
+use crate::tools::import::memory_import;
 use crate::tools::memory::{
     ListedDrawers, MemoryList, list_drawers, memory_add, memory_check_duplicate, memory_delete,
     memory_get, memory_update,
 };
 use crate::tools::recall::{SearchMemory, find_drawers};
+use crate::tools::session::{memory_checkpoint, memory_wake_up};
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let mut all = drawers();
@@ -99,11 +102,34 @@ fn others() -> Vec<Endpoint> {
             "Read the latest entries of an agent's diary, or those of a day",
             diary_read,
         ),
+        Endpoint::new(
+            (Verb::Get, "/memory/wake-up"),
+            "memory_wake_up",
+            "Say what is worth knowing when a session begins",
+            memory_wake_up,
+        ),
+        Endpoint::new(
+            (Verb::Post, "/memory/checkpoints"),
+            "memory_checkpoint",
+            "Store texts, facts and a diary entry of a session, all or nothing",
+            memory_checkpoint,
+        )
+        .keyed(),
+        Endpoint::new(
+            (Verb::Post, "/memory/import"),
+            "memory_import",
+            "Import a file of conversations or notes",
+            memory_import,
+        )
+        .job(),
     ]
 }
 
 async fn memory_search(call: Call, arguments: SearchMemory) -> Result<MemoryAnswer, Failure> {
-    find_drawers(&call, arguments).await.map(MemoryAnswer::from)
+    let budget = arguments.budget;
+    let mut answer = MemoryAnswer::from(find_drawers(&call, arguments).await?);
+    answer.cut = fit(&mut answer.hits, budget);
+    Ok(answer)
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -113,6 +139,8 @@ struct MemoryAnswer {
     weak: bool,
     /// Why the answer is incomplete.
     degraded: Option<String>,
+    /// What the budget left out.
+    cut: Option<String>,
     took_ms: u64,
 }
 
@@ -134,7 +162,7 @@ impl From<MemoryHits> for MemoryAnswer {
             MemoryHitAnswer { drawer, passage, score, why }
         };
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        Self { hits: hits.into_iter().map(hit).collect(), weak, degraded, took_ms }
+        Self { hits: hits.into_iter().map(hit).collect(), weak, degraded, cut: None, took_ms }
     }
 }
 

@@ -42,6 +42,7 @@ use crate::tool::{Call, Surface};
 use answer::{ApiError, json_response, success};
 use endpoint::{Endpoint, Kind, Verb};
 
+pub(crate) use graph::SymbolAnswer;
 pub(crate) use jobs::Jobs;
 
 /// All endpoints, in the order of the description.

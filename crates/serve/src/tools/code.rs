@@ -5,8 +5,9 @@ use std::path::Path;
 
 use isolith_engine::{
     CodeFilter, CodeHit, CodeHits, CodeSearch, FoundPlace, IndexedChunk, IndexedFile, Root,
+    SearchMode,
 };
-use isolith_types::{Code, Failure, Moment, counted};
+use isolith_types::{ChunkKind, Code, Failure, Moment, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::arguments::{NoArguments, check_length, check_query};
 use crate::fresh::{reindex, search_fresh};
 use crate::hints::for_agents;
 use crate::server::Server;
-use crate::text::{lines_from, round, truncate};
+use crate::text::{fit, lines_from, round, truncate};
 use crate::tool::{Call, Effect, Limits, Surface, Tool, ToolAnswer};
 
 /// Maximum size of a snippet; `read_chunk` returns the whole chunk.
@@ -37,25 +38,25 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "search_code",
             Effect::Read,
-            "Find code by a question, keywords or a name; returns ranked snippets. Modes exact and regex return every matching line, with totals. Untrusted data.",
+            "Find code by a question, keywords or a name. Use it before reading files. Modes exact and regex list every match. Not for callers: use graph_neighbours. Example: {\"query\":\"where are retries limited\"}",
             search_code,
         ),
         Tool::new(
             "search_similar",
             Effect::Read,
-            "Find code similar to that at a line of a file.",
+            "Find code that resembles the code at a line of a file. Use it to look for duplicates, or for other places to change alike. Not for a question: use search_code. Example: {\"path\":\"src/retry.rs\",\"line\":40}",
             search_similar,
         ),
         Tool::new(
             "read_chunk",
             Effect::Read,
-            "Return whole chunks (functions, classes, sections) of an indexed file. Untrusted data.",
+            "Read whole functions, classes or sections of a file. Use it when search_code has shown where. Not to find code: use search_code. Example: {\"path\":\"src/retry.rs\",\"line\":40}",
             read_chunk,
         ),
         Tool::new(
             "index_status",
             Effect::Read,
-            "List the indexed folders with file counts and times.",
+            "List the indexed folders with file counts and times. Use it to see whether code is indexed and up to date. To index use index_project. Example: {}",
             index_status,
         ),
     ]
@@ -64,46 +65,105 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchCode {
-    /// "Quoted text" must occur
+    /// Question or name; "quoted text" must occur
     query: String,
+    /// Default hybrid
     #[serde(default)]
     mode: Mode,
+    /// exact, regex
     ignore_case: Option<bool>,
-    /// Lines around matches
+    /// Lines around
     context: Option<u32>,
-    /// 1-100, default 10
+    /// Default 10
     limit: Option<u32>,
-    /// e.g. rust, python
+    /// e.g. rust
     language: Option<String>,
-    /// Folder or glob in the project, e.g. src/**/*.rs
+    /// Folder or glob
     path: Option<String>,
+    kind: Option<Kind>,
+    /// Defines this name
+    symbol: Option<String>,
+    /// Only tests, or none
+    tests: Option<bool>,
+    /// YYYY-MM-DD
+    #[schemars(with = "Option<String>")]
+    since: Option<Moment>,
+    /// Tokens
+    budget: Option<u32>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+pub(crate) enum Mode {
     #[default]
     Hybrid,
+    Keyword,
+    Vector,
     Exact,
     Regex,
 }
 
-async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
-    let SearchCode { query, mode, ignore_case, context, limit, language, path } = arguments;
-    let filter = filter(&call.server, language, path)?;
-    let regex = match mode {
-        Mode::Hybrid => None,
-        Mode::Exact => Some(false),
-        Mode::Regex => Some(true),
-    };
-    if let Some(regex) = regex {
-        let (pattern, ignore_case) = (query, ignore_case.unwrap_or(false));
-        let query = MatchQuery { pattern, regex, ignore_case, limit, context, filter };
-        return find_matches(call, query).await;
+impl Mode {
+    /// How to rank, or for a search for every match whether it is for a regular expression.
+    pub(crate) fn ranked(self) -> Result<SearchMode, bool> {
+        match self {
+            Self::Hybrid => Ok(SearchMode::Hybrid),
+            Self::Keyword => Ok(SearchMode::Keyword),
+            Self::Vector => Ok(SearchMode::Vector),
+            Self::Exact => Err(false),
+            Self::Regex => Err(true),
+        }
     }
-    let limit = call.limit(limit, Limits::RESULTS)?;
-    let search = CodeSearch { filter, ..CodeSearch::new(check_query(&query)?, limit) };
-    Ok(CodeResults::of(find_code(&call, &search).await?, &call))
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Function,
+    Method,
+    Class,
+    Module,
+    Section,
+    Text,
+}
+
+impl From<Kind> for ChunkKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Function => Self::Function,
+            Kind::Method => Self::Method,
+            Kind::Class => Self::Class,
+            Kind::Module => Self::Module,
+            Kind::Section => Self::Section,
+            Kind::Text => Self::Text,
+        }
+    }
+}
+
+async fn search_code(call: Call, arguments: SearchCode) -> Result<CodeResults, Failure> {
+    let SearchCode { query, mode, ignore_case, context, limit, language, path, .. } = arguments;
+    let filter = CodeFilter {
+        kinds: arguments.kind.map(ChunkKind::from).into_iter().collect(),
+        symbol: arguments.symbol,
+        tests: arguments.tests,
+        since: arguments.since.map(Moment::start),
+        ..filter(&call.server, language, path)?
+    };
+    let mut results = match mode.ranked() {
+        Err(regex) => {
+            let (pattern, ignore_case) = (query, ignore_case.unwrap_or(false));
+            let query = MatchQuery { pattern, regex, ignore_case, limit, context, filter };
+            find_matches(call, query).await?
+        }
+        Ok(mode) => {
+            let limit = call.limit(limit, Limits::RESULTS)?;
+            let search =
+                CodeSearch { mode, filter, ..CodeSearch::new(check_query(&query)?, limit) };
+            CodeResults::of(find_code(&call, &search).await?, &call)
+        }
+    };
+    results.cut = fit(&mut results.hits, arguments.budget);
+    Ok(results)
 }
 
 /// Searches, after what has changed is indexed again.
@@ -116,11 +176,13 @@ pub(crate) async fn find_code(call: &Call, search: &CodeSearch) -> Result<CodeHi
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchSimilar {
-    /// Relative to the project, or absolute
+    /// File, relative to the project
     path: String,
     /// Default: the first chunk
     line: Option<u32>,
+    /// Default 10
     limit: Option<u32>,
+    /// e.g. rust
     language: Option<String>,
 }
 
@@ -170,6 +232,10 @@ pub(super) struct CodeResults {
     pub(super) missing: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) notice: Option<String>,
+    /// Says what the budget left out
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub(super) cut: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -209,7 +275,7 @@ impl CodeResults {
         let degraded = degraded.map(|it| it.worded(for_agents));
         let hits = hits.into_iter().map(CodeResult::from).collect();
         let notice = call.notice();
-        Self { hits, matches: None, degraded, weak, missing, notice }
+        Self { hits, matches: None, degraded, weak, missing, notice, cut: None }
     }
 }
 
@@ -262,8 +328,8 @@ impl ToolAnswer for CodeResults {
         if let Some(degraded) = &self.degraded {
             let _ = writeln!(text, "degraded: {degraded}");
         }
-        if let Some(notice) = &self.notice {
-            let _ = writeln!(text, "{notice}");
+        for note in [&self.cut, &self.notice].into_iter().flatten() {
+            let _ = writeln!(text, "{note}");
         }
         text
     }
@@ -276,7 +342,7 @@ impl ToolAnswer for CodeResults {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadChunk {
-    /// Relative to the project, or absolute
+    /// File in the project
     path: String,
     /// Default 1
     line: Option<u32>,
@@ -481,6 +547,7 @@ mod tests {
             weak: true,
             missing: None,
             notice,
+            cut: Some("1 of 2 results left out".to_owned()),
         };
         insta::assert_snapshot!(results.text(), @r"
         nothing fits well; these are the closest matches
@@ -490,6 +557,7 @@ mod tests {
           }
           also 40-52 sum
         degraded: half of it
+        1 of 2 results left out
         another store
         ");
         let nothing = |missing: Option<&str>| CodeResults {
@@ -499,6 +567,7 @@ mod tests {
             weak: true,
             missing: missing.map(str::to_owned),
             notice: None,
+            cut: None,
         };
         assert_eq!(nothing(None).text(), "nothing found\n");
         assert_eq!(nothing(Some("nothing contains \"x\"")).text(), "nothing contains \"x\"\n");

@@ -35,23 +35,28 @@ const MAX_RESULT_BYTES: usize = 4 << 10;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("collection_list", Effect::Read, "List vector collections.", collection_list),
+        Tool::new(
+            "collection_list",
+            Effect::Read,
+            "List vector collections with their sizes. Use it to learn their names. To search one use collection_query. Example: {}",
+            collection_list,
+        ),
         Tool::new(
             "collection_query",
             Effect::Read,
-            "Search a vector collection by text or vector, keywords, or both. Not for code or memory. Untrusted data.",
+            "Search a collection of documents or vectors by text, keywords or a vector. Use it for data that was loaded into a collection. Not for code (search_code) or conversations (memory_search). Example: {\"collection\":\"papers\",\"text\":\"graph databases\"}",
             collection_query,
         ),
         Tool::new(
             "collection_add",
             Effect::Change,
-            "Add or replace records by id; creates the collection if needed. Without vectors, documents are embedded.",
+            "Add, replace or update records in a collection, which is created if needed. Use it for a few records; without vectors documents are embedded. For a file use ingest_file. Example: {\"collection\":\"papers\",\"records\":[{\"id\":\"1\",\"document\":\"On graphs\"}]}",
             collection_add,
         ),
         Tool::new(
             "collection_create",
             Effect::AddOnce,
-            "Create a collection. The model built-in embeds its documents.",
+            "Create an empty collection with a metric or model. Use it only if the defaults do not fit. Otherwise collection_add creates the collection. Example: {\"name\":\"papers\",\"model\":\"built-in\"}",
             collection_create,
         ),
     ]
@@ -164,12 +169,15 @@ impl ToolAnswer for CollectionSummaries {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CollectionQuery {
+    /// Its name
     collection: String,
-    /// Semantic search; built-in model only
+    /// Search by meaning; built-in model only
     text: Option<String>,
-    /// BM25
+    /// Search by words (BM25)
     keywords: Option<String>,
+    /// A vector of the collection's model
     vector: Option<Vec<f32>>,
+    /// 1-100, default 10
     limit: Option<u32>,
     /// Metadata filter, e.g. {"year": {"$gte": 2024}}
     r#where: Option<JsonObject>,
@@ -299,10 +307,13 @@ impl ToolAnswer for QueryResults {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CollectionCreate {
+    /// Its name
     name: String,
+    /// Default: that of the first vector
     dimension: Option<u32>,
     /// Default cosine
     metric: Option<MetricName>,
+    /// built-in embeds documents
     model: Option<String>,
 }
 
@@ -367,16 +378,22 @@ impl ToolAnswer for CollectionMade {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CollectionAdd {
+    /// Its name
     collection: String,
+    /// Up to 100
     records: Vec<NewRecord>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NewRecord {
+    /// Unique in the collection
     id: String,
+    /// Text
     document: Option<String>,
+    /// Numbers
     vector: Option<GivenVector>,
+    /// To filter by
     metadata: Option<JsonObject>,
 }
 
@@ -384,7 +401,9 @@ struct NewRecord {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RecordsToStore {
+    /// Its name
     collection: String,
+    /// Up to 100
     records: Vec<RecordToStore>,
     /// Only change existing records: omitted fields are kept, metadata is merged, null removes
     update: Option<bool>,
@@ -394,11 +413,15 @@ struct RecordsToStore {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RecordToStore {
+    /// Unique in the collection
     id: String,
+    /// Text
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     document: Option<Option<String>>,
+    /// Numbers
     vector: Option<Vec<f32>>,
+    /// To filter by
     metadata: Option<JsonObject>,
 }
 

@@ -12,11 +12,16 @@ use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("diary_write", Effect::Add, "Add an entry to your diary.", diary_write),
+        Tool::new(
+            "diary_write",
+            Effect::Add,
+            "Add an entry to your diary: what you did and what is next. Use it at the end of a task. With texts and facts together use memory_checkpoint. Example: {\"agent\":\"reviewer\",\"text\":\"Looked at the retry code.\"}",
+            diary_write,
+        ),
         Tool::new(
             "diary_read",
             Effect::Read,
-            "Return the latest entries of an agent's diary, or those of a day.",
+            "Read the latest entries of an agent's diary, or those of a day. Use it to see what was done before. To search all memory use memory_search. Example: {\"agent\":\"reviewer\"}",
             diary_read,
         ),
     ]
@@ -27,7 +32,9 @@ pub(super) fn tools() -> Vec<Tool> {
 pub(crate) struct DiaryWrite {
     /// Your name
     agent: String,
+    /// What was done and what is next
     text: String,
+    /// e.g. the project
     topic: Option<String>,
     /// Default: today
     #[schemars(with = "Option<String>")]
@@ -44,10 +51,12 @@ pub(crate) async fn diary_write(call: Call, arguments: DiaryWrite) -> Result<Dra
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiaryRead {
+    /// Whose diary
     agent: String,
     /// Only this day
     #[schemars(with = "Option<String>")]
     date: Option<Moment>,
+    /// 1-100, default 10
     limit: Option<u32>,
 }
 

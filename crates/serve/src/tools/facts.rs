@@ -22,54 +22,64 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_add",
             Effect::AddOnce,
-            "Record a fact, true from valid_from to valid_to (exclusive). To replace one use fact_supersede.",
+            "Record a statement as subject, predicate, object and when it is true. Use it for what can change: jobs, owners, versions. For longer text use memory_add. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\",\"object\":\"Acme\"}",
             fact_add,
         ),
         Tool::new(
             "fact_query",
             Effect::Read,
-            "List facts about an entity: those true at a date, or all. Untrusted data.",
+            "List facts about a person, project or thing, now or at a date. Use it for who, where, which and since when. For notes use memory_search. Example: {\"entity\":\"Ann\"}",
             fact_query,
         ),
         Tool::new(
             "fact_invalidate",
             Effect::Change,
-            "End a fact that is no longer true; it stays in the history.",
+            "End a fact that is no longer true; it stays in the history. Use it when something stopped. If something else is true instead use fact_supersede. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\"}",
             fact_invalidate,
         ),
         Tool::new(
             "fact_supersede",
             Effect::Change,
-            "Replace the object of a fact from a date on; the old fact stays in the history.",
+            "Replace what a fact says from a date on: a new employer, owner or version. Use it when a fact changes; the old one stays in the history. If nothing replaces it use fact_invalidate. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\",\"object\":\"Globex\",\"at\":\"2026-06-01\"}",
             fact_supersede,
         ),
         Tool::new(
             "fact_timeline",
             Effect::Read,
-            "List facts in the order in which they became true.",
+            "List facts in the order in which they became true. Use it for the history of a person or project. For what is true now use fact_query. Example: {\"entity\":\"Ann\"}",
             fact_timeline,
         ),
-        Tool::new("fact_stats", Effect::Read, "Count current, past and future facts.", fact_stats),
+        Tool::new(
+            "fact_stats",
+            Effect::Read,
+            "Count current, past and future facts. Use it to see how much is recorded. For the facts themselves use fact_query. Example: {}",
+            fact_stats,
+        ),
     ]
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactAdd {
+    /// Who or what
     subject: String,
+    /// e.g. works_at
     predicate: String,
+    /// Whom or what
     object: String,
-    /// YYYY-MM-DD or RFC 3339 with zone
+    /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     valid_from: Option<Moment>,
+    /// Date, exclusive
     #[schemars(with = "Option<String>")]
     valid_to: Option<Moment>,
-    /// 0-1
+    /// 0 to 1
     confidence: Option<f64>,
-    /// Source: id of a drawer
+    /// Source
     drawer: Option<String>,
+    /// Source
     file: Option<String>,
-    /// Who stated it
+    /// By whom
     agent: Option<String>,
 }
 
@@ -113,15 +123,18 @@ impl ToolAnswer for FactAdded {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactQuery {
+    /// Name or alias
     entity: String,
-    /// Date
+    /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     as_of: Option<Moment>,
     #[serde(default)]
     direction: FactDirection,
+    /// Only this relation
     predicate: Option<String>,
     /// Default 200
     limit: Option<u32>,
+    /// A next_cursor
     cursor: Option<String>,
 }
 
@@ -250,9 +263,13 @@ impl ToolAnswer for FactPage {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactInvalidate {
+    /// The fact; or its subject and predicate
     id: Option<String>,
+    /// Who or what
     subject: Option<String>,
+    /// Relation
     predicate: Option<String>,
+    /// If there are several
     object: Option<String>,
     /// Date; default: now
     #[schemars(with = "Option<String>")]
@@ -307,16 +324,20 @@ impl ToolAnswer for FactEnded {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactSupersede {
-    /// The old fact; or its subject, predicate and old_object
+    /// The old fact; or its subject and predicate
     id: Option<String>,
+    /// Who or what
     subject: Option<String>,
+    /// Relation
     predicate: Option<String>,
+    /// If there are several
     old_object: Option<String>,
     /// The new object
     object: String,
     /// Date; default: now
     #[schemars(with = "Option<String>")]
     at: Option<Moment>,
+    /// 0 to 1
     confidence: Option<f64>,
 }
 
@@ -362,8 +383,11 @@ impl ToolAnswer for FactSuperseded {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactTimeline {
+    /// Only facts about it
     entity: Option<String>,
+    /// Default 200
     limit: Option<u32>,
+    /// A next_cursor
     cursor: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "graph_query",
         Effect::Any,
-        "Run a Cypher query on the code graph (read-only) and your own nodes. For callers or impact use the other graph tools. Untrusted data.",
+        "Run Cypher on the code graph and your own nodes. Use it to count or combine conditions. Labels: File, Function, Method, Class; types: CONTAINS, CALLS, REFERENCES, IMPORTS, TESTS. For callers use graph_neighbours. Example: {\"query\":\"MATCH (f:File) RETURN count(f)\"}",
         graph_query,
     )
 }
@@ -37,12 +37,13 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphQuery {
+    /// Cypher
     query: Option<String>,
-    /// Values for $names
+    /// For $names
     params: Option<JsonObject>,
-    /// Rows, 1-1000, default 100
+    /// Default 100
     limit: Option<u32>,
-    /// Instead of query: next from the previous page
+    /// Instead of query
     next: Option<String>,
 }
 

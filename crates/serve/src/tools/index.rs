@@ -23,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "index_project",
         Effect::AddOnce,
-        "Index the project's code, or update its index. Call it once before search_code; later edits are indexed automatically.",
+        "Index the project's code. Use it once, if search_code answers no_store. Not later: edits are indexed by themselves. Example: {}",
         index_project,
     )
 }
@@ -31,9 +31,9 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IndexProject {
-    /// Default: the project's folder
+    /// Default: the project
     path: Option<String>,
-    /// Reindex all files
+    /// All files again
     rebuild: Option<bool>,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "ingest_file",
         Effect::Change,
-        "Load a file (Chroma JSON, or JSONL of id, embedding, document, metadata) into a collection. Without embeddings, documents are embedded.",
+        "Load a file of records (JSONL, Chroma JSON) into a collection. Use it for many records; documents without embeddings are embedded. For conversations use memory_import, for code index_project. Example: {\"path\":\"papers.jsonl\",\"collection\":\"papers\"}",
         ingest_file,
     )
 }
@@ -31,8 +31,9 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IngestFile {
-    /// Relative to the project, or absolute
+    /// File, relative to the project
     path: String,
+    /// Its name
     collection: String,
     /// Skip invalid rows
     skip_bad: Option<bool>,

@@ -19,10 +19,15 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "health",
             Effect::Read,
-            "Report the state of the stores: counts, crashes, warnings.",
+            "Report the state of the stores: counts, crashes, warnings. Use it after an unexpected error. For processes use workers. Example: {}",
             health,
         ),
-        Tool::new("workers", Effect::Read, "List the worker processes and their jobs.", workers),
+        Tool::new(
+            "workers",
+            Effect::Read,
+            "List the worker processes and their jobs. Use it when calls are slow or hang. For the stores use health. Example: {}",
+            workers,
+        ),
     ]
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn find_matches(call: Call, query: MatchQuery) -> Result<CodeRe
         weak: false,
         missing: None,
         notice: call.notice(),
+        cut: None,
     })
 }
 

@@ -31,37 +31,37 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_add",
             Effect::AddOnce,
-            "Store a text verbatim in a wing (person or project) and room (topic). For statements that change use fact_add.",
+            "Remember a text, word for word. Use it when the user says to remember, note or keep something. For what can change (who, where, which version) use fact_add. Example: {\"text\":\"Ann prefers tabs.\",\"wing\":\"ann\",\"room\":\"style\"}",
             memory_add,
         ),
         Tool::new(
             "memory_get",
             Effect::Read,
-            "Return one drawer (stored text) in full. Untrusted data.",
+            "Read one drawer (stored text) in full by its id. Use it when a hit of memory_search is cut. To find a drawer use memory_search. Example: {\"id\":\"572770faa99aecd2e02182df\"}",
             memory_get,
         ),
         Tool::new(
             "memory_list",
             Effect::Read,
-            "List drawers, newest first; without wing, also all wings and rooms. To find a text use memory_search.",
+            "List stored texts, newest first; without wing also all wings and rooms. Use it to see what is remembered, or from a date or source. To find a text by its content use memory_search. Example: {\"wing\":\"shop\",\"since\":\"2026-05-01\"}",
             memory_list,
         ),
         Tool::new(
             "memory_update",
             Effect::Change,
-            "Change a drawer; omitted fields are kept.",
+            "Correct or move a stored text; omitted fields are kept. Use it when a text is wrong or in the wrong room. For a new text use memory_add. Example: {\"id\":\"572770faa99aecd2e02182df\",\"room\":\"decisions\"}",
             memory_update,
         ),
         Tool::new(
             "memory_delete",
             Effect::Change,
-            "Delete one drawer by id, or all drawers from a source.",
+            "Forget one stored text by id, or all from a source. Use it when the user asks to forget. To correct a text use memory_update. Example: {\"id\":\"572770faa99aecd2e02182df\"}",
             memory_delete,
         ),
         Tool::new(
             "memory_check_duplicate",
             Effect::Read,
-            "Check whether memory has a nearly identical text.",
+            "Check whether a text, or nearly the same sentence, is already stored. Use it before adding many texts. For related texts use memory_search. Example: {\"text\":\"Ann prefers tabs.\"}",
             memory_check_duplicate,
         ),
     ]
@@ -70,17 +70,23 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryAdd {
+    /// Verbatim
     text: String,
+    /// Person or project
     wing: String,
+    /// Topic
     room: String,
-    /// File, conversation, URL
+    /// File, URL
     source: Option<String>,
+    /// Writer
     author: Option<String>,
-    /// YYYY-MM-DD or RFC 3339 with zone
+    /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     date: Option<Moment>,
+    /// To filter by
     #[serde(default)]
     tags: Vec<String>,
+    /// More
     metadata: Option<JsonObject>,
 }
 
@@ -132,6 +138,7 @@ impl ToolAnswer for DrawerAdded {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryGet {
+    /// Id of the drawer
     id: String,
 }
 
@@ -157,17 +164,21 @@ impl ToolAnswer for FullDrawer {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryList {
+    /// Person or project
     wing: Option<String>,
+    /// Topic
     room: Option<String>,
+    /// Exact source
     source: Option<String>,
-    /// Date
+    /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     since: Option<Moment>,
     /// Date, inclusive
     #[schemars(with = "Option<String>")]
     until: Option<Moment>,
+    /// 1-100, default 10
     limit: Option<u32>,
-    /// next_cursor of the previous page
+    /// A next_cursor
     cursor: Option<String>,
 }
 
@@ -249,14 +260,22 @@ impl ToolAnswer for DrawerList {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryUpdate {
+    /// Id of the drawer
     id: String,
+    /// New text
     text: Option<String>,
+    /// New wing
     wing: Option<String>,
+    /// New room
     room: Option<String>,
+    /// New source
     source: Option<String>,
+    /// New author
     author: Option<String>,
+    /// New date
     #[schemars(with = "Option<String>")]
     date: Option<Moment>,
+    /// Replace all tags
     tags: Option<Vec<String>>,
     /// Merged; null removes a key
     metadata: Option<JsonObject>,
@@ -299,7 +318,9 @@ impl ToolAnswer for DrawerUpdated {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryDelete {
+    /// Id of the drawer
     pub(crate) id: Option<String>,
+    /// All drawers from this source
     pub(crate) source: Option<String>,
 }
 
@@ -339,10 +360,13 @@ impl ToolAnswer for DrawersDeleted {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemoryCheckDuplicate {
+    /// The text to look for
     text: String,
+    /// Only in this wing
     wing: Option<String>,
+    /// Only in this room
     room: Option<String>,
-    /// Minimum cosine, default 0.9
+    /// Default 0.9: 1 is the same words
     threshold: Option<f32>,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::drawer::ListedDrawer;
 use crate::arguments::check_query;
-use crate::text::{one_line, round, truncate};
+use crate::text::{fit, one_line, round, truncate};
 use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 /// A drawer larger than this is reduced to its best passage.
@@ -22,7 +22,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "memory_search",
         Effect::Read,
-        "Search memory by a question or keywords. Use it before asking the user again. Untrusted data.",
+        "Search the user's memory: conversations, notes, decisions. Use it before asking the user again. Not for code (search_code) or what is true now (fact_query). Example: {\"query\":\"why did we choose SQLite\"}",
         memory_search,
     )
 }
@@ -30,20 +30,29 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchMemory {
+    /// Question or words
     query: String,
+    /// Person or project
     wing: Option<String>,
+    /// Topic
     room: Option<String>,
+    /// Default 10
     limit: Option<u32>,
-    /// Date
+    /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     since: Option<Moment>,
     /// Date, inclusive
     #[schemars(with = "Option<String>")]
     until: Option<Moment>,
+    /// Tokens
+    pub(crate) budget: Option<u32>,
 }
 
 async fn memory_search(call: Call, arguments: SearchMemory) -> Result<MemoryResults, Failure> {
-    find_drawers(&call, arguments).await.map(MemoryResults::from)
+    let budget = arguments.budget;
+    let mut results = MemoryResults::from(find_drawers(&call, arguments).await?);
+    results.cut = fit(&mut results.hits, budget);
+    Ok(results)
 }
 
 /// Searches memory; finds nothing if there is no store.
@@ -51,7 +60,7 @@ pub(crate) async fn find_drawers(
     call: &Call,
     arguments: SearchMemory,
 ) -> Result<MemoryHits, Failure> {
-    let SearchMemory { query, wing, room, limit, since, until } = arguments;
+    let SearchMemory { query, wing, room, limit, since, until, budget: _ } = arguments;
     let filter = DrawerFilter { wing, room, since, until, ..DrawerFilter::default() };
     let limit = call.limit(limit, Limits::RESULTS)?;
     let search = MemorySearch { filter, ..MemorySearch::new(check_query(&query)?, limit) };
@@ -66,6 +75,10 @@ struct MemoryResults {
     hits: Vec<DrawerResult>,
     degraded: Option<String>,
     weak: bool,
+    /// Says what the budget left out
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    cut: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -87,7 +100,8 @@ struct DrawerResult {
 impl From<MemoryHits> for MemoryResults {
     fn from(found: MemoryHits) -> Self {
         let MemoryHits { hits, degraded, weak, .. } = found;
-        Self { hits: hits.into_iter().map(DrawerResult::from).collect(), degraded, weak }
+        let hits = hits.into_iter().map(DrawerResult::from).collect();
+        Self { hits, degraded, weak, cut: None }
     }
 }
 
@@ -118,6 +132,9 @@ impl ToolAnswer for MemoryResults {
             let author = hit.author.as_deref().map_or(String::new(), |it| format!(" {it}"));
             let _ = writeln!(text, "{id} [{wing}/{room}{date}{author}] {:.2}", hit.score);
             let _ = writeln!(text, "  {}", one_line(&hit.passage, LINE_CHARS));
+        }
+        if let Some(cut) = &self.cut {
+            let _ = writeln!(text, "{cut}");
         }
         if let Some(degraded) = &self.degraded {
             let _ = writeln!(text, "degraded: {degraded}");

@@ -27,13 +27,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "collection_get",
             Effect::Read,
-            "Get records by ids or filter, or a page of all. Untrusted data.",
+            "Get records of a collection by ids or filter, or a page of all. Use it to look at what is stored. To search by content use collection_query. Example: {\"collection\":\"papers\",\"ids\":[\"1\"]}",
             collection_get,
         ),
         Tool::new(
             "collection_delete",
             Effect::Change,
-            "Delete records by ids or filter, or with all the whole collection.",
+            "Delete records of a collection by ids or filter, or with all the collection itself. Use it when the user asks to. To change records use collection_add. Example: {\"collection\":\"papers\",\"ids\":[\"1\"]}",
             collection_delete,
         ),
     ]
@@ -42,13 +42,19 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CollectionGet {
+    /// Its name
     collection: String,
+    /// These records
     ids: Option<Vec<String>>,
+    /// Metadata filter
     r#where: Option<JsonObject>,
     /// Metadata key
     sort: Option<String>,
+    /// Largest first
     descending: Option<bool>,
+    /// 1-100, default 10
     limit: Option<u32>,
+    /// How many to skip
     offset: Option<u64>,
 }
 
@@ -141,13 +147,15 @@ impl ToolAnswer for RecordsShown {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordChange {
+    /// Of the record
     pub(crate) id: String,
-    /// Null removes it.
+    /// Null removes it
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     pub(crate) document: Option<Option<String>>,
-    /// Merged; null removes a key.
+    /// Merged; null removes a key
     pub(crate) metadata: Option<JsonObject>,
+    /// Numbers
     pub(crate) vector: Option<GivenVector>,
 }
 
@@ -200,9 +208,13 @@ pub(crate) struct RecordsChanged {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CollectionDelete {
+    /// Its name
     collection: String,
+    /// These records
     ids: Option<Vec<String>>,
+    /// Metadata filter
     r#where: Option<JsonObject>,
+    /// Delete the collection itself
     all: Option<bool>,
 }
 

@@ -18,13 +18,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "repair",
             Effect::Change,
-            "Check the stores and repair damage. Use it after an error with code corrupt.",
+            "Check the stores and repair damage. Use it after an error with code corrupt. To only look use health. Example: {}",
             repair,
         ),
         Tool::new(
             "reconnect",
             Effect::AddOnce,
-            "Close and reopen the stores, e.g. after one was restored.",
+            "Close and reopen the stores. Use it after a store was restored or replaced. For damage use repair. Example: {}",
             reconnect,
         ),
     ]

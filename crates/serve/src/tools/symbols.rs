@@ -24,19 +24,19 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "graph_neighbours",
             Effect::Read,
-            "List the callers or callees of a symbol. symbol: name, Type.name, path#Name or path:line.",
+            "List who calls a function, or what it calls. Use it before changing a signature. For all that depends on it use graph_impact. Example: {\"symbol\":\"Model.save\"}",
             graph_neighbours,
         ),
         Tool::new(
             "graph_path",
             Effect::Read,
-            "Find a shortest path between two symbols along calls, references and imports.",
+            "Find how one symbol leads to another: a shortest path along calls, references and imports. Use it to see why two parts depend on each other. For direct callers use graph_neighbours. Example: {\"from\":\"main\",\"to\":\"Model.save\"}",
             graph_path,
         ),
         Tool::new(
             "graph_impact",
             Effect::Read,
-            "List what may break if a symbol or file changes, and the tests to run.",
+            "List what may break if a function, class or file changes, and tests to run. Use it before a refactoring. For direct callers use graph_neighbours. Example: {\"symbol\":\"src/retry.rs\"}",
             graph_impact,
         ),
     ]
@@ -45,14 +45,25 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GraphNeighbours {
+    /// name, Type.name, path:line
     symbol: String,
-    /// callers (default) or callees
-    direction: Option<String>,
-    /// Default 1
+    /// Default callers
+    #[serde(default)]
+    direction: Direction,
+    /// Hops, default 1
     depth: Option<u32>,
-    /// Include uncertain edges
+    /// Also uncertain edges
     candidates: Option<bool>,
+    /// Default 30
     limit: Option<u32>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Direction {
+    #[default]
+    Callers,
+    Callees,
 }
 
 async fn graph_neighbours(
@@ -60,13 +71,9 @@ async fn graph_neighbours(
     arguments: GraphNeighbours,
 ) -> Result<NeighbourResult, Failure> {
     let GraphNeighbours { symbol, direction, depth, candidates, limit } = arguments;
-    let side = match direction.as_deref() {
-        None | Some("callers") => Side::Before,
-        Some("callees") => Side::After,
-        Some(other) => {
-            let message = format!("direction must be callers or callees, not {other:?}");
-            return Err(Failure::new(Code::BadInput, message));
-        }
+    let side = match direction {
+        Direction::Callers => Side::Before,
+        Direction::Callees => Side::After,
     };
     let around = Around { symbol, depth, candidates, limit };
     let Neighbours { symbol, found, likely } = find_neighbours(&call, side, around).await?;
@@ -110,8 +117,11 @@ pub(crate) async fn find_neighbours(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphPath {
+    /// name, Type.name or path:line
     from: String,
+    /// The same
     to: String,
+    /// Also uncertain edges
     candidates: Option<bool>,
 }
 
@@ -139,10 +149,13 @@ async fn graph_path(call: Call, arguments: GraphPath) -> Result<PathResult, Fail
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphImpact {
+    /// name, Type.name, path:line or file
     symbol: String,
-    /// Default: any
+    /// Hops, default any
     depth: Option<u32>,
+    /// Also uncertain edges
     candidates: Option<bool>,
+    /// Default 30
     limit: Option<u32>,
 }
 

@@ -19,7 +19,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "collection_values",
         Effect::Read,
-        "Count the distinct values of a metadata key. Untrusted data.",
+        "Count the distinct values of a metadata key in a collection. Use it to see what can be filtered by. For the records use collection_get. Example: {\"collection\":\"papers\",\"key\":\"year\"}",
         collection_values,
     )
 }
@@ -27,9 +27,13 @@ pub(super) fn tool() -> Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CollectionValues {
+    /// Its name
     collection: String,
+    /// Metadata key
     key: String,
+    /// Metadata filter
     r#where: Option<JsonObject>,
+    /// 1-100, default 10
     limit: Option<u32>,
 }
 

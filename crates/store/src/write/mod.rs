@@ -1,4 +1,5 @@
 mod change;
+mod checkpoint;
 mod code;
 mod collections;
 mod databases;

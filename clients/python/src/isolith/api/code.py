@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from .._call import Call, Endpoint, Plan
+from .._call import Call, Endpoint, Moment, Plan
 from .._model import Model, Rows, many, maybe, one
 from .._operation import Asynchronous, Blocking, operation, resolved
 from .jobs import Progress
@@ -74,6 +74,7 @@ class CodeHits(Model, Rows[CodeHit]):
     degraded: str | None = None
     missing: list[str] = field(default_factory=list)
     matches: MatchCounts | None = maybe(MatchCounts)
+    cut: str | None = None
     notice: str | None = None
     took_ms: int = 0
 
@@ -196,10 +197,12 @@ class CodeOperations:
         kind: str | None = None,
         symbol: str | None = None,
         tests: bool | None = None,
+        since: Moment | None = None,
         all_roots: bool | None = None,
         ignore_case: bool | None = None,
         context: int | None = None,
         limit: int | None = None,
+        budget: int | None = None,
     ) -> Plan[CodeHits]:
         """Finds code by a question, keywords or a name, or every match of a text or a pattern.
 
@@ -211,7 +214,9 @@ class CodeOperations:
         :param all_roots: whether to search all indexed folders, not only that of the project
         :param ignore_case: for ``exact`` and ``regex``
         :param context: for ``exact`` and ``regex``: lines around a match
+        :param since: only files that changed at this date or later
         :param limit: the maximum number of hits: 1 to 1000, by default 10
+        :param budget: tokens that the hits may take; ``cut`` says what was left out
         :raises isolith.NoStore: if nothing is indexed
         """
         return _SEARCH(
@@ -223,7 +228,9 @@ class CodeOperations:
             kind=kind,
             symbol=symbol,
             tests=tests,
+            since=since,
             all_roots=all_roots,
+            budget=budget,
             ignore_case=ignore_case,
             context=context,
             limit=limit,

@@ -18,6 +18,7 @@ _CYCLES = Endpoint("GET", "/graph/cycles")
 _UNUSED = Endpoint("GET", "/graph/unused")
 _HOTSPOTS = Endpoint("GET", "/graph/hotspots")
 _STATS = Endpoint("GET", "/graph/stats")
+_SCHEMA = Endpoint("GET", "/graph/schema")
 
 # The rows of a page: as many as the server allows, as all of them are wanted.
 _PAGE_ROWS = 10_000
@@ -284,6 +285,34 @@ class GraphStats(Model):
     types: list[TypeCount] = many(TypeCount)
 
 
+@dataclass(frozen=True)
+class LabelSchema(Model):
+    """The nodes with a label. ``properties`` has an example of each."""
+
+    label: str
+    count: int
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TypeSchema(Model):
+    """The relationships of a type, and the labels that they connect."""
+
+    type: str
+    count: int
+    properties: dict[str, str] = field(default_factory=dict)
+    to: list[str] = field(default_factory=list)
+    from_: list[str] = renamed("from", default_factory=list)
+
+
+@dataclass(frozen=True)
+class GraphSchema(Model):
+    """What can be asked of the graph."""
+
+    labels: list[LabelSchema] = many(LabelSchema)
+    relationships: list[TypeSchema] = many(TypeSchema)
+
+
 class GraphOperations:
     """The graph of the code, of facts, and of nodes of your own."""
 
@@ -386,40 +415,69 @@ class GraphOperations:
         )
 
     @operation
-    def cycles(self, *, candidates: bool | None = None, limit: int | None = None) -> Plan[Cycles]:
-        """Files that import each other."""
-        return _CYCLES(Cycles.from_json, candidates=candidates, limit=limit)
+    def cycles(
+        self,
+        *,
+        path: str | None = None,
+        candidates: bool | None = None,
+        limit: int | None = None,
+    ) -> Plan[Cycles]:
+        """Files that import each other.
+
+        :param path: only cycles with a file in this folder
+        """
+        return _CYCLES(Cycles.from_json, path=path, candidates=candidates, limit=limit)
 
     @operation
-    def unused(self, *, exported: bool | None = None, limit: int | None = None) -> Plan[Unused]:
+    def unused(
+        self,
+        *,
+        path: str | None = None,
+        tests: bool | None = None,
+        exported: bool | None = None,
+        limit: int | None = None,
+    ) -> Plan[Unused]:
         """Functions, methods and types without a known use.
 
+        :param path: only in this folder or file
+        :param tests: only tests, or no tests
         :param exported: whether to include what other files can see
         """
-        return _UNUSED(Unused.from_json, exported=exported, limit=limit)
+        return _UNUSED(Unused.from_json, path=path, tests=tests, exported=exported, limit=limit)
 
     @operation
     def hotspots(
         self,
         *,
         by: str | None = None,
+        path: str | None = None,
+        tests: bool | None = None,
         candidates: bool | None = None,
         limit: int | None = None,
     ) -> Plan[List[Hotspot]]:
         """The symbols with the most edges.
 
         :param by: ``callers`` (the default), ``callees`` or ``links``
+        :param path: only in this folder or file
+        :param tests: only tests, or no tests
         """
 
         def parse(reply: Any) -> List[Hotspot]:
             return [Hotspot.from_json(hotspot) for hotspot in reply["hotspots"]]
 
-        return _HOTSPOTS(parse, by=by, candidates=candidates, limit=limit)
+        return _HOTSPOTS(
+            parse, by=by, path=path, tests=tests, candidates=candidates, limit=limit
+        )
 
     @operation
     def stats(self) -> Plan[GraphStats]:
         """The number of nodes by label, and of edges by type."""
         return _STATS(GraphStats.from_json)
+
+    @operation
+    def schema(self) -> Plan[GraphSchema]:
+        """Labels, relationship types and properties, with counts and examples."""
+        return _SCHEMA(GraphSchema.from_json)
 
 
 def _all_rows(

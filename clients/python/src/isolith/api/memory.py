@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from .._call import Call, Endpoint, Moment, Plan, strings
 from .._model import Model, Rows, many
-from .._operation import Asynchronous, Blocking, Page, listing, operation
+from .._operation import Asynchronous, Blocking, Page, listing, operation, resolved
+from .jobs import Progress
 
 _SEARCH = Endpoint("POST", "/memory/search", repeatable=True)
 _ADD = Endpoint("POST", "/memory/drawers", keyed=True)
@@ -20,6 +22,9 @@ _TAXONOMY = Endpoint("GET", "/memory/taxonomy")
 _DUPLICATES = Endpoint("POST", "/memory/duplicates", repeatable=True)
 _WRITE_DIARY = Endpoint("POST", "/memory/diaries/{agent}", keyed=True)
 _READ_DIARY = Endpoint("GET", "/memory/diaries/{agent}")
+_WAKE_UP = Endpoint("GET", "/memory/wake-up")
+_CHECKPOINT = Endpoint("POST", "/memory/checkpoints", keyed=True)
+_IMPORT = Endpoint("POST", "/memory/import", repeatable=True, job=True)
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class MemoryHits(Model, Rows[MemoryHit]):
     hits: list[MemoryHit] = many(MemoryHit)
     weak: bool = False
     degraded: str | None = None
+    cut: str | None = None
     took_ms: int = 0
 
     def _items(self) -> list[MemoryHit]:
@@ -119,6 +125,47 @@ class DiaryEntry(Model):
     topic: str | None = None
 
 
+@dataclass(frozen=True)
+class WakeUp(Model):
+    """What is worth knowing. ``left_out`` is the number of lines that the budget left out."""
+
+    text: str
+    tokens: int
+    left_out: int = 0
+    wings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RecordedFact(Model):
+    """The id of a fact, and whether it is new."""
+
+    id: str
+    created: bool
+
+
+@dataclass(frozen=True)
+class Checkpoint(Model):
+    """What a checkpoint has stored. ``diary`` is the id of the entry."""
+
+    drawers: list[Added] = many(Added)
+    facts: list[RecordedFact] = many(RecordedFact)
+    diary: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryImport(Model):
+    """What an import has stored, and the first parts that it left out."""
+
+    path: str
+    drawers: int
+    created: int
+    duplicates: int
+    skipped: int = 0
+    format: str | None = None
+    rejected: list[str] = field(default_factory=list)
+    rejected_count: int = 0
+
+
 class MemoryOperations:
     """Texts in rooms of wings, and diaries of agents."""
 
@@ -163,10 +210,12 @@ class MemoryOperations:
         since: Moment | None = None,
         until: Moment | None = None,
         limit: int | None = None,
+        budget: int | None = None,
     ) -> Plan[MemoryHits]:
         """Finds drawers by a question or keywords.
 
         :param limit: the maximum number of hits: 1 to 1000, by default 10
+        :param budget: tokens that the hits may take; ``cut`` says what was left out
         """
         return _SEARCH(
             MemoryHits.from_json,
@@ -176,6 +225,7 @@ class MemoryOperations:
             since=since,
             until=until,
             limit=limit,
+            budget=budget,
         )
 
     @operation
@@ -317,6 +367,68 @@ class MemoryOperations:
             return [DiaryEntry.from_json(entry) for entry in reply["entries"]]
 
         return _READ_DIARY(parse, agent=agent, date=date, limit=limit)
+
+
+    @operation
+    def wake_up(self, *, wing: str | None = None, budget: int | None = None) -> Plan[WakeUp]:
+        """What is worth knowing when a session begins.
+
+        :param wing: a person or project, by default the server's project
+        :param budget: the maximum length in tokens, by default 700
+        """
+        return _WAKE_UP(WakeUp.from_json, wing=wing, budget=budget)
+
+    @operation
+    def checkpoint(
+        self,
+        wing: str,
+        *,
+        drawers: Sequence[Mapping[str, Any]] = (),
+        facts: Sequence[Mapping[str, Any]] = (),
+        diary: str | None = None,
+        agent: str | None = None,
+        key: str | None = None,
+    ) -> Plan[Checkpoint]:
+        """Stores texts, facts and a diary entry of a session, all or nothing.
+
+        :param drawers: objects with ``text``, ``room`` and perhaps ``tags``
+        :param facts: objects with ``subject``, ``predicate``, ``object`` and perhaps ``valid_from``
+        """
+        return _CHECKPOINT(
+            Checkpoint.from_json,
+            idempotency_key=key,
+            wing=wing,
+            drawers=[dict(drawer) for drawer in drawers],
+            facts=[dict(fact) for fact in facts],
+            diary=diary,
+            agent=agent,
+        )
+
+    @operation
+    def import_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        wing: str | None = None,
+        room: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Plan[MemoryImport]:
+        """Imports a file of conversations or notes on the server's machine. There is no time limit.
+
+        :param path: absolute, or relative to the project
+        :param format: by default detected
+        :param progress: is called up to ten times a second; an exception in it cancels the import
+        """
+        call = _IMPORT(
+            MemoryImport.from_json,
+            path=resolved(self, path),
+            format=format,
+            wing=wing,
+            room=room,
+        )
+        call.on_progress = Progress.callback(progress)
+        return call
 
 
 class Memory(MemoryOperations, Blocking):

@@ -73,6 +73,25 @@ fn sync_facts<'a>(
     graph.finish()
 }
 
+/// Adds facts, all or none: an error says which one is to blame.
+pub(super) fn add_facts(work: Work<'_>, facts: &[NewFact]) -> Result<Vec<AddedFact>, StoreError> {
+    let mut added = Vec::with_capacity(facts.len());
+    for (at, fact) in facts.iter().enumerate() {
+        work.deadline.check("add facts")?;
+        let fact = add(work, fact).map_err(|error| match error {
+            StoreError::Invalid(reason) => {
+                StoreError::Invalid(format!("fact {}: {reason}", at + 1))
+            }
+            error => error,
+        });
+        added.push(fact?);
+    }
+    if !added.is_empty() {
+        sync_facts(work, added.iter().map(|fact| &fact.id))?;
+    }
+    Ok(added)
+}
+
 /// Adds a fact, or returns the existing one with the same statement.
 fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     let subject = FactName::of_entity("subject", &fact.subject)?;

@@ -13,6 +13,8 @@ use isolith_protocol::{
 use isolith_sql::params;
 use isolith_types::CollectionKind;
 
+pub(super) use add::{add as add_drawers, again as complete_drawers};
+
 use super::{Work, collections, validate};
 use crate::read::collections::{memory, require};
 use crate::sqlite::During;
