@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,10 +44,27 @@ pub(crate) fn build(target: Option<&str>) -> Result<PathBuf> {
     }
     run_command(&mut command)?;
     let wheel = only_file(&wheels)?;
+    if target.is_some() {
+        compress_better(&wheel)?;
+    }
     let bytes = fs::metadata(&wheel)?.len();
     eprintln!("xtask: {}: {:.1} MB", wheel.display(), bytes as f64 / 1e6);
     ensure!(bytes <= MAX_BYTES, "the wheel has {bytes} bytes, more than {MAX_BYTES}");
     Ok(wheel)
+}
+
+/// Makes a wheel for others 2 % smaller than maturin can, with advzip. Skipped with a message if that is
+/// not installed.
+fn compress_better(wheel: &Path) -> Result<()> {
+    let mut advzip = Command::new("advzip");
+    match advzip.args(["--recompress", "--shrink-extra", "--quiet"]).arg(wheel).status() {
+        Ok(status) => ensure!(status.success(), "{advzip:?}: {status}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("xtask: skipped: better compression (install Debian's package advancecomp)");
+        }
+        Err(error) => return Err(error).context("cannot run advzip"),
+    }
+    Ok(())
 }
 
 /// The path of programs, with the folder of this one first.
