@@ -29,6 +29,7 @@ pub(crate) struct IngestPlan {
     pub(crate) patience: Duration,
     pub(crate) dimension: Option<u32>,
     pub(crate) metric: Option<Metric>,
+    pub(crate) default_metric: Metric,
     pub(crate) model: Option<String>,
     /// What to store with a new collection.
     pub(crate) attached: Attached,
@@ -108,6 +109,7 @@ fn options(places: &CollectionPlaces, plan: &IngestPlan, file: &Path) -> IngestO
         collection: plan.collection.clone(),
         dimension: plan.dimension,
         metric: plan.metric,
+        default_metric: plan.default_metric,
         model: plan.model.clone(),
         attached: plan.attached.clone(),
         mode: plan.mode,

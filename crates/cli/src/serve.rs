@@ -16,6 +16,7 @@ use crate::browser;
 use crate::flags::{HttpPlan, Pages, TokenSource};
 use crate::output::Output;
 use crate::session::{DRAIN, setup};
+use crate::terminal;
 
 /// How long clients have to disconnect.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -38,6 +39,7 @@ pub(crate) fn mcp(options: ServerOptions) -> Result<ExitCode, Failure> {
     let (runtime, signals) = setup()?;
     let server = Server::new(options);
     let serving = async {
+        say_if_database_is_missing(&server).await;
         let served = server.serve_stdio().await;
         server.close().await;
         served
@@ -57,6 +59,7 @@ pub(crate) fn http(
         let listening = server.listen(&plan.options)?;
         let url = listening.url()?;
         server.watch_for_alerts(plan.alerts.clone());
+        say_if_database_is_missing(&server).await;
         let shown = io::stderr().is_terminal();
         match plan.pages {
             Pages::Served => {
@@ -85,6 +88,16 @@ pub(crate) fn http(
         let owner = plan.owner.map(watch_owner).transpose()?;
         until_signalled(&server, signals, owner, serving).await
     })
+}
+
+/// Only Chroma's API creates databases, so a misspelled name is not one that calls create.
+async fn say_if_database_is_missing(server: &Server) {
+    if let Some(database) = server.missing_database().await {
+        terminal::tell(&format!(
+            "isolith: there is no database {database}; calls for collections fail until a client of \
+             Chroma's API creates it"
+        ));
+    }
 }
 
 /// The process that the server was started for.

@@ -112,7 +112,7 @@ fn collections(report: &StatusReport) -> String {
                 _ => "",
             };
             vec![
-                one_line(&it.name),
+                one_line(&it.full_name()),
                 it.records.to_string(),
                 it.generation.to_string(),
                 it.tail.to_string(),
@@ -271,6 +271,7 @@ mod tests {
             write_lock: None,
             collections: vec![CollectionStatus {
                 name: "docs".to_owned(),
+                database: None,
                 records: 1200,
                 generation: 3,
                 tail: 17,

@@ -172,6 +172,7 @@ pub(crate) fn import(
             patience: std::time::Duration::from_secs(180),
             dimension: spec.dimension,
             metric: Some(spec.metric),
+            default_metric: spec.metric,
             model: spec.model,
             attached,
         });

@@ -304,6 +304,11 @@ fn databases_separate_collections() {
         .map(|it| it["name"].as_str().unwrap())
         .collect();
     assert_eq!((names, env.count("same")), (vec!["same"], 1));
+    let status = env.json(&["status"]);
+    let known = status["collections"].as_array().unwrap();
+    let known: Vec<_> = known.iter().map(|it| (&it["name"], &it["database"])).collect();
+    assert_eq!(known, [(&json!("same"), &json!("ten1/db1")), (&json!("same"), &Value::Null)]);
+    assert!(env.run(&["status"]).stdout.contains("\nten1/db1/same "));
     server.ok(&format!("DELETE {theirs}"), Value::Null);
     let (name, message) = server.error(&format!("GET {other_path}/count"), Value::Null, 404);
     let id = other["id"].as_str().unwrap();

@@ -203,3 +203,28 @@ fn config_path_shows_the_files() {
     assert!(ran.stdout.contains("config.toml (does not exist)\n"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("/project/.isolith.toml\n"), "{}", ran.stdout);
 }
+
+#[test]
+fn new_collections_have_the_metric_of_the_user() {
+    let project = Project::sample();
+    set_user(&project, "[collection]\nmetric = \"l2\"\n");
+    project.env.write("rows.jsonl", "{\"id\": \"a\", \"embedding\": [1, 2]}\n");
+    let path = project.env.path("rows.jsonl");
+    let file = path.to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let arguments = [arguments, &["--user", "--json"]].concat();
+        let ran = Ran::of(&project.command(&arguments).output().unwrap());
+        assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+        ran.document()
+    };
+    run(&["ingest", file, "--collection", "loaded"]);
+    run(&["collection", "create", "created"]);
+    run(&["collection", "create", "asked", "--metric", "dot"]);
+    // One that exists keeps its own.
+    run(&["ingest", file, "--collection", "asked"]);
+    let listed = run(&["collection", "list"]);
+    let metrics = listed["collections"].as_array().unwrap().iter();
+    let metrics: Vec<_> = metrics.map(|it| json!([it["name"], it["metric"]])).collect();
+    let expected = [["asked", "dot"], ["created", "l2"], ["loaded", "l2"]];
+    assert_eq!(json!(metrics), json!(expected));
+}

@@ -567,3 +567,15 @@ fn fixtures_exist_only_with_the_conformance_flag() {
     let rehearsal = served(&env, &["--stateless", "--conformance"]);
     assert!(all(&rehearsal).contains(&"test_simple_text".to_owned()));
 }
+
+#[test]
+fn a_missing_database_is_said_at_the_start() {
+    let env = TestEnv::new();
+    let mut command = env.command(&["serve", "--listen", "127.0.0.1:0", "--database", "team/nope"]);
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(line.starts_with("isolith: there is no database team/nope; calls"), "{line}");
+}

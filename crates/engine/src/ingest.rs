@@ -42,8 +42,10 @@ pub struct IngestOptions {
     pub collection: String,
     /// The dimension of the vectors; by default that of the first one.
     pub dimension: Option<u32>,
-    /// The metric of a new collection; by default cosine.
+    /// The metric that the collection must have.
     pub metric: Option<Metric>,
+    /// The metric of a new collection if none is required.
+    pub default_metric: Metric,
     /// The model that produced the vectors, if known. If it is the built-in one, rows may have
     /// vectors or documents to embed.
     pub model: Option<String>,
@@ -222,7 +224,7 @@ impl<'a> Load<'a> {
         let pass = ValidateRecords {
             input: self.file.identity(),
             dimension: known.as_ref().and_then(|it| it.dimension).or(self.options.dimension),
-            metric: known.as_ref().map_or(self.options.metric.unwrap_or_default(), |it| it.metric),
+            metric: known.as_ref().map_or(self.new_metric(), |it| it.metric),
             vectors,
             skip_bad_rows: self.options.on_error == OnError::Skip,
         };
@@ -338,6 +340,11 @@ impl<'a> Load<'a> {
         }
     }
 
+    /// The metric of the collection if it is created.
+    fn new_metric(&self) -> Metric {
+        self.options.metric.unwrap_or(self.options.default_metric)
+    }
+
     async fn create_collection(&self, layout: &Layout) -> Result<(), Failure> {
         let model = match layout.embedded {
             true => Some(model_name().to_owned()),
@@ -346,7 +353,7 @@ impl<'a> Load<'a> {
         let spec = CollectionSpec {
             name: self.options.collection.clone(),
             dimension: layout.dimension.or(self.options.dimension),
-            metric: self.options.metric.unwrap_or_default(),
+            metric: self.new_metric(),
             model,
         };
         let Attached { metadata, settings } = self.options.attached.clone();

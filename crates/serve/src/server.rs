@@ -118,6 +118,21 @@ impl Server {
         self.stores().close().await;
     }
 
+    /// The database of collections, if it is not the default one and does not exist.
+    pub async fn missing_database(&self) -> Option<&DatabaseName> {
+        let database = self.stores().database();
+        if database.is_default() {
+            return None;
+        }
+        let is_missing = match self.stores().collections() {
+            Ok(Some(engine)) => matches!(engine.database(database.clone()).await, Ok(None)),
+            Ok(None) => true,
+            // Every call says why the store cannot be opened.
+            Err(_) => false,
+        };
+        is_missing.then_some(database)
+    }
+
     /// A token that is cancelled when the server stops.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.inner.stop.clone()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolith_config::{Key, PROJECT_FILE, ProjectFile};
+use isolith_config::{Key, PROJECT_FILE, ProjectFile, Settings};
 use isolith_engine::{
     Attached, DoctorOptions, Like, PutMode, Selection, Sort, StorePlace, StoreScope, Surroundings,
     find_store, named_model, store_above,
@@ -100,7 +100,7 @@ fn meaning(
         }
         TypedCommand::Ingest(typed) => {
             let places = collection_places(context, &typed.place)?;
-            Command::Ingest(places, ingest(typed))
+            Command::Ingest(places, ingest(typed, context)?)
         }
         TypedCommand::Export { collection, out, place } => {
             let plan = export(collection, out, common.json)?;
@@ -238,8 +238,8 @@ fn collection(typed: TypedCollection, context: &Context<'_>) -> Result<Collectio
         TypedCollection::List { .. } => return Ok(CollectionCommand::List),
         TypedCollection::Create { name, dimension, metric, model, .. } => {
             let users = context.users()?;
-            let set = users.text(Key::CollectionMetric).and_then(|name| name.parse().ok());
-            let metric = metric.map(Metric::from).or(set).unwrap_or_default();
+            let metric = metric.map(Metric::from).or_else(|| default_metric(&users));
+            let metric = metric.unwrap_or_default();
             let model = model.or_else(|| users.text(Key::CollectionModel).map(str::to_owned));
             let model = model.map(named_model);
             let spec = CollectionSpec { name, dimension, metric, model };
@@ -350,8 +350,9 @@ fn export(
     }
 }
 
-fn ingest(typed: TypedIngest) -> IngestPlan {
-    IngestPlan {
+fn ingest(typed: TypedIngest, context: &Context<'_>) -> Result<IngestPlan, Failure> {
+    let default_metric = default_metric(&context.users()?).unwrap_or_default();
+    Ok(IngestPlan {
         files: typed.files,
         collection: typed.collection,
         mode: match typed.add {
@@ -362,9 +363,15 @@ fn ingest(typed: TypedIngest) -> IngestPlan {
         patience: Duration::from_secs(typed.timeout),
         dimension: None,
         metric: typed.metric.map(Metric::from),
+        default_metric,
         model: typed.model.map(named_model),
         attached: Attached::default(),
-    }
+    })
+}
+
+/// The metric of new collections, if the user has set one.
+fn default_metric(users: &Settings) -> Option<Metric> {
+    users.text(Key::CollectionMetric)?.parse().ok()
 }
 
 fn doctor(typed: TypedDoctor) -> Result<DoctorCommand, Failure> {

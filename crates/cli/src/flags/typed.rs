@@ -498,7 +498,7 @@ pub(super) struct TypedIngest {
     /// Give up after this many seconds without progress
     #[arg(long, value_name = "SECONDS", default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) timeout: u64,
-    /// Distance metric of a collection that is created [default: cosine]
+    /// Distance metric of a collection that is created [default: collection.metric, or cosine]
     #[arg(long, value_enum)]
     pub(super) metric: Option<TypedMetric>,
     /// Id of the model that produced the vectors; built-in also allows documents without vectors

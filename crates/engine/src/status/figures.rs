@@ -71,8 +71,8 @@ impl Engine {
             error: None,
         };
         match overview {
-            Ok((states, jobs, graph)) => {
-                figures.collections = states.iter().map(CollectionStatus::of).collect();
+            Ok((collections, jobs, graph)) => {
+                figures.collections = collections;
                 figures.graph = GraphStatus::of(&graph);
                 figures.quarantine = jobs;
             }

@@ -8,7 +8,7 @@ use isolate::{BreakerState, CrashReport, DeathClass};
 use isolith_protocol::{CollectionState, GetOverview, GraphState, Overview};
 use isolith_roles::{CrashHistory, bytes_below, crash_reports};
 use isolith_store::{LockHolder, StoreFolder, schema_version, write_lock_holder};
-use isolith_types::{Code, Failure, Wing, counted};
+use isolith_types::{Code, DatabaseName, Failure, Wing, counted};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -74,8 +74,11 @@ pub struct Problem {
 /// The status of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionStatus {
-    /// Its name.
+    /// Its name, in its database.
     pub name: String,
+    /// Its database, unless it is the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
     /// Number of records.
     pub records: u64,
     /// Its generation; 0 before the first fold.
@@ -170,12 +173,12 @@ impl Engine {
         }
         report.crashes = crashes.by_class;
         match overview {
-            Ok((states, jobs, graph)) => {
+            Ok((collections, jobs, graph)) => {
                 // A store of another version is migrated or refused when it is opened.
                 report.schema = Some(schema_version());
                 report.quarantine = jobs;
                 report.graph = GraphStatus::of(&graph);
-                report.collections = states.iter().map(CollectionStatus::of).collect();
+                report.collections = collections;
                 match self.roots().await {
                     Ok(roots) => report.roots = roots,
                     Err(failure) => report.error = Some(failure),
@@ -207,8 +210,11 @@ impl Engine {
 
     pub(super) async fn overview(
         &self,
-    ) -> Result<(Vec<CollectionState>, u64, GraphState), Failure> {
-        let Overview { collections, poisons, graph, .. } = self.ask(GetOverview).await?;
+    ) -> Result<(Vec<CollectionStatus>, u64, GraphState), Failure> {
+        let overview = self.ask(GetOverview).await?;
+        let Overview { collections, databases, poisons, graph, .. } = overview;
+        let collections =
+            collections.iter().map(|state| CollectionStatus::of(state, &databases)).collect();
         Ok((collections, poisons.len() as u64, graph))
     }
 }
@@ -344,10 +350,26 @@ impl FrontStatus {
 }
 
 impl CollectionStatus {
-    pub(super) fn of(state: &CollectionState) -> Self {
+    /// Its name after that of its database, unless this is the default one.
+    pub fn full_name(&self) -> String {
+        match &self.database {
+            Some(database) => format!("{database}/{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    fn of(state: &CollectionState, databases: &[(String, DatabaseName)]) -> Self {
         let segments = state.generation.as_ref().map_or(&[][..], |it| &it.segments);
+        let in_database = databases.iter().find_map(|(prefix, database)| {
+            Some((state.name.strip_prefix(prefix.as_str())?, database.to_string()))
+        });
+        let (name, database) = match in_database {
+            Some((name, database)) => (name, Some(database)),
+            None => (&*state.name, None),
+        };
         Self {
-            name: state.name.clone(),
+            name: name.to_owned(),
+            database,
             records: state.records,
             generation: state.generation_number(),
             tail: state.unfolded,

@@ -256,6 +256,7 @@ fn ingest_options(store: &Path, name: &str, rows: u64) -> IngestOptions {
         collection: "c".to_owned(),
         dimension: None,
         metric: None,
+        default_metric: Metric::default(),
         model: None,
         attached: Attached::default(),
         mode: PutMode::Upsert,

@@ -12,7 +12,9 @@ mod segments;
 use std::fmt::Debug;
 
 use isolate_types::Bulk;
-use isolith_types::{CollectionInfo, Database, Drawer, Entity, Fact, FactStats, Tenant, Wing};
+use isolith_types::{
+    CollectionInfo, Database, DatabaseName, Drawer, Entity, Fact, FactStats, Tenant, Wing,
+};
 use serde::{Deserialize, Serialize};
 
 pub use code::{
@@ -52,6 +54,8 @@ pub struct GetOverview;
 pub struct Overview {
     /// All collections.
     pub collections: Vec<CollectionState>,
+    /// What names of collections begin with in databases other than the default one.
+    pub databases: Vec<(String, DatabaseName)>,
     /// Jobs in quarantine.
     pub poisons: Vec<PoisonedJob>,
     /// Whether rows of deleted collections are still stored.

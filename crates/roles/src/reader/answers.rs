@@ -89,6 +89,7 @@ from_snapshot! {
     GetOverview => Overview: |snapshot, _asked| {
         Ok(Overview {
             collections: snapshot.collections()?,
+            databases: snapshot.prefixes()?,
             poisons: snapshot.poisons()?,
             purge_due: snapshot.purge_due()?,
             graph: snapshot.graph_state()?,

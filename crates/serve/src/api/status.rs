@@ -129,6 +129,8 @@ struct StoreStatus {
 #[schemars(rename = "CollectionStatus")]
 struct CollectionNow {
     name: String,
+    /// Its database, unless it is the default one.
+    database: Option<String>,
     records: u64,
     generation: u64,
     tail: u64,
@@ -299,6 +301,7 @@ impl From<isolith_engine::CollectionStatus> for CollectionNow {
     fn from(status: isolith_engine::CollectionStatus) -> Self {
         Self {
             name: status.name,
+            database: status.database,
             records: status.records,
             generation: status.generation,
             tail: status.tail,

@@ -254,9 +254,9 @@ impl Scrape {
         ];
         let largest: Vec<(Label, &CollectionStatus)> = self.rows(largest).collect();
         for (name, help, value) in gauges {
-            let rows = largest
-                .iter()
-                .map(|(store, it)| ([store.clone(), label("collection", &it.name)], value(it)));
+            let rows = largest.iter().map(|(store, it)| {
+                ([store.clone(), label("collection", it.full_name())], value(it))
+            });
             to.gauge(name, help, rows)?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use isolith_engine::{
     Attached, IngestOptions, IngestProgress, IngestStage, OnError, PutMode, Receipt, named_model,
 };
-use isolith_types::{Failure, Hint, counted};
+use isolith_types::{Failure, Hint, Metric, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,7 @@ pub(crate) async fn load_file(call: Call, arguments: IngestFile) -> Result<Recei
         collection: arguments.collection,
         dimension: None,
         metric: None,
+        default_metric: Metric::default(),
         model: arguments.model.map(named_model),
         attached: Attached::default(),
         mode: PutMode::Upsert,

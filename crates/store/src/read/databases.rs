@@ -67,6 +67,26 @@ impl Snapshot<'_> {
         read().during(db, "list databases")
     }
 
+    /// What stored names of collections begin with in databases other than the default one.
+    ///
+    /// # Errors
+    /// If the truth cannot be read.
+    pub fn prefixes(&self) -> Result<Vec<(String, DatabaseName)>, StoreError> {
+        let db = self.connection();
+        let read = || {
+            db.prepare_cached(
+                "SELECT d.id, t.name, d.name FROM database d JOIN tenant t ON t.id = d.tenant \
+                 WHERE d.id != ?1 ORDER BY d.id",
+            )?
+            .query_map([DEFAULT], |row| {
+                let name = DatabaseName { tenant: row.get(1)?, database: row.get(2)? };
+                Ok((prefix(row.get(0)?), name))
+            })?
+            .collect::<Result<_, _>>()
+        };
+        read().during(db, "list databases")
+    }
+
     /// The collections of a database, in the order of their creation.
     ///
     /// # Errors
