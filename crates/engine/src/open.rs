@@ -18,7 +18,7 @@ use isolith_types::{Code, Failure, Hint};
 use tokio::sync::{Notify, OnceCell};
 
 use crate::failure::of_call;
-use crate::graph::Spools;
+use crate::graph::{KnownWrites, Spools};
 use crate::location::PROJECT_FOLDER;
 use crate::quarantine::StoreQuarantine;
 use crate::seal::SEAL;
@@ -57,6 +57,7 @@ pub(crate) struct Inner {
     pub(crate) serving: Serving,
     /// The remaining pages of long replies.
     pub(crate) spools: Arc<Spools>,
+    pub(crate) known_writes: KnownWrites,
     /// What is due for new segments.
     pub(crate) due: Mutex<BTreeSet<SegmentsOf>>,
     /// Whether a query would have been faster with an up-to-date graph segment.
@@ -204,6 +205,7 @@ impl Engine {
                 activity,
                 serving: Serving::new(recent),
                 spools: Arc::default(),
+                known_writes: KnownWrites::default(),
                 due: Mutex::default(),
                 due_changed: Arc::default(),
                 purge_due: AtomicBool::new(false),

@@ -5,6 +5,7 @@ mod cycles;
 mod datum_text;
 mod describe;
 mod import;
+mod known_writes;
 mod name;
 mod overview;
 mod pages;
@@ -27,6 +28,7 @@ pub use check::QueryCheck;
 pub use datum_text::datum_text;
 pub use describe::Side;
 pub use import::{GraphImport, GraphImported};
+pub(crate) use known_writes::KnownWrites;
 pub use overview::{EdgeCount, FileImport, GraphSize, HotBy, Hotspot, ImportCycle, LabelCount};
 use pages::blocking;
 pub use pages::{GraphCursor, GraphPage, PageSize};
@@ -73,16 +75,23 @@ impl Engine {
     }
 
     /// Runs a query. Only the parser can tell whether it writes, and the front runs no parser:
-    /// every query goes to a reader first, which returns those that write unprocessed.
+    /// a query goes to a reader first, which returns those that write unprocessed, unless it is known
+    /// from the last time.
     async fn run_cypher(
         &self,
         query: CypherQuery,
         key: Option<Key>,
     ) -> Result<QueryOutcome, Failure> {
         self.check_all_roots().await?;
-        match self.read_cypher(&query).await? {
+        let known_writes = &self.inner.known_writes;
+        let read = match known_writes.contains(&query.text) {
+            true => None,
+            false => self.read_cypher(&query).await?,
+        };
+        match read {
             Some((answer, rest)) => Ok(QueryOutcome { answer, rest, is_write: false }),
             None => {
+                known_writes.insert(&query.text);
                 let answer = self.write_cypher(query, key).await?;
                 Ok(QueryOutcome { answer, rest: None, is_write: true })
             }
