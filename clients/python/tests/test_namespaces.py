@@ -64,6 +64,27 @@ def test_questions_about_code(db: isolith.Client, project: Path) -> None:
         db.graph.callers("nobody_has_this_name")
 
 
+def test_rows_are_imported_into_the_graph(db: isolith.Client) -> None:
+    nodes = {"label": "Person", "key": "id", "existing": "refuse"}
+    text = '1,Ann\n2,"Bob, the other"\n3,C'
+    made = db.graph.import_csv(text, ["id:int", "name"], nodes=nodes, more=True)
+    assert (made.rows, made.nodes_created, text[made.bytes :]) == (2, 2, "3,C")
+    end = {"label": "Person", "key": "id"}
+    knows = {"type": "KNOWS", "from": end, "to": end}
+    columns = ["from:int", "to:int"]
+    with pytest.raises(isolith.BadInput, match="row 12: no such node"):
+        db.graph.import_csv(
+            "1;2\n2;9\n", columns, relationships=knows, delimiter=";", rows_before=10
+        )
+    for repeated in (False, True):
+        made = db.graph.import_csv(
+            "1,2\n2,9\n", columns, relationships=knows, skip_bad=True, key="import"
+        )
+        assert (made.relationships_created, made.repeated) == (1, repeated)
+        assert [row.row for row in made.rejected] == [2]
+    assert db.graph.query("MATCH (:Person)-[k:KNOWS]->() RETURN count(k)").value() == 1
+
+
 def test_memory(db: isolith.Client) -> None:
     assert list(db.memory.list()) == []
     day = datetime.date(2026, 1, 31)

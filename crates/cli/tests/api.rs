@@ -164,6 +164,47 @@ fn the_graph_is_asked() {
 }
 
 #[test]
+fn rows_are_imported_into_the_graph() {
+    let project = Project::sample();
+    let server = of_project(&project);
+    let nodes = json!({ "label": "Person", "key": "id", "existing": "refuse" });
+    let people = json!({
+        "nodes": nodes, "columns": ["id:int", "name"], "rows": "1,Ann\n2,\"Bob, the other\"\n3,C",
+        "more": true,
+    });
+    let imported = server.post("/v1/graph/import", &people);
+    assert_eq!(imported["rows"], 2, "{imported}");
+    assert_eq!(imported["bytes"], "1,Ann\n2,\"Bob, the other\"\n".len(), "{imported}");
+    assert_eq!(imported["nodes_created"], 2, "{imported}");
+    let again = server.ask("POST /v1/graph/import", &people);
+    assert!(again.body.contains("row 1: (:Person {id: 1}) exists already"), "{}", again.body);
+    assert!(again.body.contains("set skip_bad to true"), "{}", again.body);
+    assert_eq!(again.refused(), (400, "bad_input".to_owned()));
+
+    let end = json!({ "label": "Person", "key": "id" });
+    let knows = json!({
+        "relationships": { "type": "KNOWS", "from": end, "to": end },
+        "columns": ["from:int", "to:int", "since:int16"],
+        "rows": "1;2;2019\n2;9;\n", "delimiter": ";", "rows_before": 10, "skip_bad": true,
+    });
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", "import-1")];
+    for repeated in [false, true] {
+        let imported = server.send("POST /v1/graph/import", &headers, &knows.to_string()).done();
+        assert_eq!(imported["relationships_created"], 1, "{imported}");
+        assert_eq!(imported["repeated"], repeated, "{imported}");
+        assert_eq!(imported["rejected"][0]["row"], 12, "{imported}");
+    }
+    let count = json!({ "query": "MATCH (:Person)-[k:KNOWS]->(b) RETURN b.name, k.since" });
+    let rows = json!([["Bob, the other", 2019]]);
+    assert_eq!(server.post("/v1/graph/query", &count)["rows"], rows);
+    // Larger than what other requests may have.
+    let long = json!({
+        "nodes": { "label": "Long" }, "columns": ["text"], "rows": "x".repeat(5 << 20),
+    });
+    assert_eq!(server.post("/v1/graph/import", &long)["nodes_created"], 1);
+}
+
+#[test]
 fn memory_is_written_once_and_found() {
     let env = TestEnv::new();
     let server = of_env(&env);

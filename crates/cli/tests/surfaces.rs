@@ -174,7 +174,7 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ),
     ("supersede_fact", By("fact supersede"), By("fact_supersede"), By("POST /v1/facts/supersede")),
     ("describe_entity", By("fact entity"), Not(TERMINAL), By("PATCH /v1/facts/entities/{name}")),
-    ("import_graph", By("graph import"), Not(TERMINAL), Not(TERMINAL)),
+    ("import_graph", By("graph import"), Not(TERMINAL), By("POST /v1/graph/import")),
     ("swap", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
     ("quarantine_segments", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),
     ("swap_graph", Not(UPKEEP), Not(UPKEEP), Not(UPKEEP)),

@@ -60,9 +60,9 @@ pub use isolith_folder::git::repository_top;
 pub use isolith_graph::{Datum, NodeDatum, PathDatum, RelationshipDatum, Stats as GraphStats};
 pub use isolith_protocol::{
     AddCollection, ChangeCollection, CollectionAdded, CollectionCreated, CollectionDeleted,
-    CollectionState, CypherQuery, Done, FoundPlace, GraphAnswer, Key, NearRecord, Page, Patch,
-    PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, Sort, StoredRecord,
-    TableEnd, TableHolds, ValueCounts, Which, WhichCollection, WhichDrawers,
+    CollectionState, CypherQuery, Done, FoundPlace, GraphAnswer, GraphTable, Key, NearRecord, Page,
+    Patch, PutMode, Records, RecordsDeleted, RecordsPut, RecordsUpdated, Selection, Sort,
+    StoredRecord, TableEnd, TableHolds, ValueCounts, Which, WhichCollection, WhichDrawers,
 };
 pub use isolith_roles::{
     Health, TranscriptCursor, TranscriptFormat, TranscriptOptions, entries as worker_roles,

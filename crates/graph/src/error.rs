@@ -4,6 +4,8 @@ use std::fmt;
 
 use isolith_types::{Code, Failure};
 
+use crate::graph::Entity;
+
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -52,6 +54,8 @@ pub struct Problem {
     pub message: String,
     /// Its position in the query, if known.
     pub position: Option<QueryPosition>,
+    /// The node or relationship that would violate a constraint.
+    pub entity: Option<Entity>,
 }
 
 impl fmt::Display for Problem {
@@ -183,8 +187,16 @@ impl Error {
     /// A problem found while the query runs.
     pub(crate) fn run(class: Class, detail: Detail, message: impl Into<String>) -> Self {
         let message = message.into();
-        let problem = Problem { class, detail, phase: Phase::Run, message, position: None };
-        Error::Query(Box::new(problem))
+        let (phase, position, entity) = (Phase::Run, None, None);
+        Error::Query(Box::new(Problem { class, detail, phase, message, position, entity }))
+    }
+
+    /// A violation of a constraint.
+    pub(crate) fn violation(entity: Entity, message: String) -> Self {
+        let class = Class::ConstraintVerificationFailed;
+        let detail = Detail::ConstraintValidationFailed;
+        let (phase, position, entity) = (Phase::Run, None, Some(entity));
+        Error::Query(Box::new(Problem { class, detail, phase, message, position, entity }))
     }
 
     /// A value of a type that an operation does not accept.
@@ -197,6 +209,14 @@ impl Error {
         match self {
             Error::Query(problem) => problem.position.as_ref(),
             Error::Unsupported { position, .. } => position.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The node or relationship that would violate a constraint, if that is the error.
+    pub fn violating(&self) -> Option<Entity> {
+        match self {
+            Error::Query(problem) => problem.entity,
             _ => None,
         }
     }

@@ -220,6 +220,14 @@ pub enum TableHolds {
         /// How the second column names the end node.
         to: TableEnd,
     },
+    /// Nodes that do not exist yet; columns are their properties. A row whose key is empty, in an
+    /// earlier row, or that of a node with the label, is a bad row.
+    NewNodes {
+        /// The label of all of them.
+        label: String,
+        /// The property that identifies a node of this label.
+        key: String,
+    },
 }
 
 /// How a cell names a node.

@@ -115,6 +115,7 @@ pub(crate) fn for_programs(hint: &Hint) -> String {
         Hint::LeaveOutMetric => "choose another collection",
         Hint::ContinueLoading => "repeat the request to continue where it stopped",
         Hint::SkipBadRecords => "correct the file, or set skip_bad to true",
+        Hint::SkipBadRows => "correct the row, or set skip_bad to true",
         Hint::IngestFile => "POST /v1/collections/{collection}/ingest loads a file",
         Hint::ListDrawers => "GET /v1/memory/drawers lists the drawers",
         Hint::QueryFacts => "GET /v1/facts shows the facts about an entity",
@@ -145,7 +146,6 @@ pub(crate) fn for_programs(hint: &Hint) -> String {
         | Hint::RestoreSecret
         | Hint::NameSecretFile { .. }
         | Hint::ListQuarantine
-        | Hint::SkipBadRows
         | Hint::ImportExport => {
             return format!("on the server's machine: {}", hint.for_terminal());
         }

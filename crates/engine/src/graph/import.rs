@@ -80,6 +80,19 @@ impl Engine {
         done
     }
 
+    /// Imports some rows of a table in one transaction, or none of them if it fails. The reply says
+    /// how many were taken.
+    ///
+    /// # Errors
+    /// `bad_input` with the number of the first row that is invalid or violates a constraint.
+    pub async fn import_rows(
+        &self,
+        table: GraphTable,
+        key: Option<Key>,
+    ) -> Result<Done<BlockImported>, Failure> {
+        Ok(self.write(ImportGraph { table }, key).await?.done)
+    }
+
     async fn import_blocks(
         &self,
         import: &GraphImport,
@@ -98,14 +111,14 @@ impl Engine {
                 is_last,
             };
             let key = import.key.map(|key| of_block(key, table.done));
-            let written = self.write(ImportGraph { table: rows }, key).await?;
-            let taken = written.done.reply.table;
+            let block = self.import_rows(rows, key).await?;
+            let taken = block.reply.table;
             if taken.bytes == 0 && !is_last {
                 let message = format!("row {} is larger than 16 MB", done.rows + 1);
                 return Err(Failure::new(Code::TooLarge, message)
                     .with_hint("is a closing quotation mark missing?"));
             }
-            done.add(written.done);
+            done.add(block);
             table.take(taken.bytes);
             watch(table.done, table.length);
         }

@@ -7,7 +7,7 @@ use isolith_types::FastMap;
 
 use super::{Constraint, ConstraintTarget, PropertyType, Rule, format};
 use crate::budget::Budget;
-use crate::error::{Class, Detail, Error, Result};
+use crate::error::{Error, Result};
 use crate::graph::{Direction, Entity, GraphMut, Hop, KeyId, LabelId, TypeId};
 use crate::value::{GroupKey, Value, equals, plain_text};
 
@@ -360,13 +360,12 @@ fn duplicate(constraint: &Constraint, nodes: (i64, i64), values: &[Value]) -> Er
 }
 
 fn violated(constraint: &Constraint, entity: Entity, reason: &str) -> Error {
-    let entity = match entity {
+    let shown = match entity {
         Entity::Node(id) => format!("node {id}"),
         Entity::Edge(id) => format!("relationship {id}"),
     };
     let name = &constraint.name;
-    let message = format!("{entity} would violate the constraint {name}: {reason}");
-    Error::run(Class::ConstraintVerificationFailed, Detail::ConstraintValidationFailed, message)
+    Error::violation(entity, format!("{shown} would violate the constraint {name}: {reason}"))
 }
 
 /// A value for a message.

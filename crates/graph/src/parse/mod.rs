@@ -45,6 +45,7 @@ pub(crate) fn problem(text: &str, at: usize, detail: Detail, message: impl Into<
         phase: Phase::Compile,
         message: message.into(),
         position: Some(QueryPosition::of(text, at)),
+        entity: None,
     }))
 }
 

@@ -385,5 +385,6 @@ fn missing(name: &str) -> Error {
         phase: Phase::Compile,
         message: format!("the parameter ${name} has no value"),
         position: None,
+        entity: None,
     }))
 }

@@ -13,6 +13,7 @@ mod endpoint;
 mod events;
 mod facts;
 mod graph;
+mod graph_import;
 mod jobs;
 mod live;
 mod map;
@@ -43,6 +44,7 @@ use answer::{ApiError, json_response, success};
 use endpoint::{Endpoint, Kind, Verb};
 
 pub(crate) use graph::SymbolAnswer;
+pub(crate) use graph_import::{MAX_IMPORT_BYTES, is_import};
 pub(crate) use jobs::Jobs;
 
 /// All endpoints, in the order of the description.
@@ -51,6 +53,7 @@ fn endpoints() -> Vec<Endpoint> {
         code::endpoints(),
         map::endpoints(),
         graph::endpoints(),
+        graph_import::endpoints(),
         memory::endpoints(),
         facts::endpoints(),
         collections::endpoints(),

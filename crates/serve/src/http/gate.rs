@@ -25,6 +25,7 @@ use super::MAX_BODY_BYTES;
 use super::connections::{Connection, Limits, RequestGuard};
 use super::hosts::AllowedHosts;
 use super::refusal::{Refusal, with_json_error};
+use crate::api;
 use crate::chroma;
 use crate::metrics::note_route;
 use crate::server::Server;
@@ -92,7 +93,7 @@ impl Gated {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let mut response = match self.gate.admit(request, connection).await {
             Ok((request, permit)) => {
-                let _held = permit.filter(|_| path.starts_with(chroma::PREFIX));
+                let _held = permit.filter(|_| large_body_limit(&path).is_some());
                 match self.router.call(request).await {
                     Ok(response) => with_json_error(response, &method, &path).await,
                     Err(never) => match never {},
@@ -204,10 +205,19 @@ impl Gate {
 
 /// Maximum size of the body of a request.
 fn body_limit(request: &Parts) -> usize {
-    match request.uri.path() {
-        path if path.starts_with(chroma::PREFIX) => chroma::MAX_BODY_BYTES,
-        _ if ui::is_sign_in(request) => ui::MAX_SIGN_IN_BYTES,
-        _ => MAX_BODY_BYTES,
+    match large_body_limit(request.uri.path()) {
+        Some(limit) => limit,
+        None if ui::is_sign_in(request) => ui::MAX_SIGN_IN_BYTES,
+        None => MAX_BODY_BYTES,
+    }
+}
+
+/// The limit of requests that may have larger bodies than others.
+fn large_body_limit(path: &str) -> Option<usize> {
+    match path {
+        path if path.starts_with(chroma::PREFIX) => Some(chroma::MAX_BODY_BYTES),
+        path if api::is_import(path) => Some(api::MAX_IMPORT_BYTES),
+        _ => None,
     }
 }
 

@@ -180,9 +180,9 @@ fn invalid_tables_are_refused() {
     graph.nodes(Some("id"), PEOPLE).unwrap();
     let two = "a table of edges needs at least two columns";
     assert_eq!(refused(graph.edges("a:int\n1\n")), two);
-    let float = "column b cannot be a node key";
-    assert_eq!(refused(graph.edges("a:int,b:float\n1,2\n")), float);
-    assert_eq!(refused(graph.nodes(Some("height"), PEOPLE)), "column height cannot be a node key");
+    let boolean = "column b cannot be a node key";
+    assert_eq!(refused(graph.edges("a:int,b:bool\n1,true\n")), boolean);
+    assert_eq!(refused(graph.nodes(Some("active"), PEOPLE)), "column active cannot be a node key");
     let missing = "no column \"key\"; the table has id, name, height, active";
     assert_eq!(refused(graph.nodes(Some("key"), PEOPLE)), missing);
 }
@@ -277,4 +277,71 @@ fn cells_may_be_json() {
         let reason = refused(store.nodes(None, &format!("tags:json\n{cell}\n")));
         assert!(reason.contains("JSON: a string, a number, a boolean or a flat list"), "{reason}");
     }
+}
+
+/// Nodes that must not exist yet, identified by `id`.
+fn new_people(text: &str) -> GraphTable {
+    let (label, key) = ("Person".to_owned(), "id".to_owned());
+    table(TableHolds::NewNodes { label, key }, text)
+}
+
+#[test]
+fn new_nodes_must_not_exist() {
+    let mut store = Imported::new();
+    store.change("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.id IS NODE KEY");
+    store.change("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.name IS :: STRING");
+    store.change("CREATE (:Robot {id: 7})");
+    let made = store.table(new_people("id:int,name\n7,Ann\n8,\n")).unwrap();
+    assert_eq!((made.stats.nodes_created, made.stats.properties_set), (2, 3));
+    for (rows, expected) in [
+        ("9,x\n8,y\n", "row 2: (:Person {id: 8}) exists already"),
+        ("9,x\n10,y\n9,z\n", "row 3: (:Person {id: 9}) is in row 1"),
+        ("9,x\n,y\n", "row 2: the key id is empty"),
+    ] {
+        let refused = refused(store.table(new_people(&format!("id:int,name\n{rows}"))));
+        assert_eq!(refused, expected);
+    }
+    let skipped = GraphTable {
+        skip_bad: true,
+        rows_before: 10,
+        ..new_people("id:int,name\n9,x\n8,y\n9,z\n")
+    };
+    let made = store.table(skipped).unwrap();
+    let rejected: Vec<&str> = made.rejected.iter().map(|(_, reason)| reason.as_str()).collect();
+    assert_eq!(rejected, ["(:Person {id: 8}) exists already", "(:Person {id: 9}) is in row 11"]);
+    let all = store.rows("MATCH (p:Person) RETURN p.id, p.name ORDER BY p.id");
+    assert_eq!(all, ["7 \"Ann\"", "8 null", "9 \"x\""]);
+}
+
+#[test]
+fn a_violation_names_its_row() {
+    let mut store = Imported::new();
+    store.change("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.name IS UNIQUE");
+    store.change("CREATE CONSTRAINT FOR (p:Person) REQUIRE p.age IS :: INTEGER");
+    store.change("CREATE CONSTRAINT FOR ()-[k:KNOWS]->() REQUIRE (:Person)-[k]->(:Robot)");
+    let named = |outcome, row: &str, rule: &str| {
+        let message = refused(outcome);
+        assert!(message.starts_with(row) && message.contains(rule), "{message}");
+    };
+    named(store.table(new_people("id,name\na,Ann\nb,Ann\n")), "row 2: node ", "Person_name_unique");
+    named(store.table(new_people("id,age\na,\nb,seven\n")), "row 2: node ", "Person_age_type");
+    store.nodes(Some("id"), "id,name\na,Ann\nb,Bob\n").unwrap();
+    named(store.nodes(Some("id"), "id,name\na,Ann\nb,Ann\n"), "row 2: node ", "name_unique");
+    named(store.edges("from,to\na,b\n"), "row 1: relationship ", "KNOWS_ends");
+    assert_eq!(store.rows("MATCH (p:Person) RETURN count(p), count(p.age)"), ["2 0"]);
+}
+
+#[test]
+fn nodes_may_be_named_by_any_number_or_text() {
+    let mut store = Imported::new();
+    store.table(new_people("id:float\n1\n1.5\n-2e300\n")).unwrap();
+    let again = refused(store.table(new_people("id:float\n1.5\n")));
+    assert_eq!(again, "row 1: (:Person {id: 1.5}) exists already");
+    store.edges("from:float,to:int\n1.5,1\n-2e300,1\n").unwrap();
+    let ends = "MATCH (a)-[:KNOWS]->(b) RETURN a.id > 0, b.id ORDER BY a.id DESC";
+    assert_eq!(store.rows(ends), ["true 1.0", "false 1.0"]);
+    // JSON can be an empty text, which no other cell can.
+    store.table(new_people("id:json\n\"\"\"\"\"\"\n")).unwrap();
+    assert_eq!(store.rows("MATCH (p:Person {id: ''}) RETURN count(p)"), ["1"]);
+    assert_eq!(refused(store.table(new_people("id:json\n[1]\n"))), "row 1: the key id is empty");
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Generator, List, Mapping
+from typing import Any, Callable, Dict, Generator, List, Mapping, Sequence
 
 from .._call import Call, Endpoint, Plan
 from .._model import Model, Rows, many, one, plain, renamed
 from .._operation import Asynchronous, Blocking, Page, listing, operation
 
 _QUERY = Endpoint("POST", "/graph/query", keyed=True)
+_IMPORT = Endpoint("POST", "/graph/import", keyed=True)
 _CALLERS = Endpoint("GET", "/graph/callers")
 _CALLEES = Endpoint("GET", "/graph/callees")
 _PATH = Endpoint("GET", "/graph/path")
@@ -133,6 +134,28 @@ class ResultPage:
         rows = [[value_of(value) for value in row] for row in reply["rows"]]
         stats, degraded = reply.get("stats") or {}, reply.get("degraded")
         return cls(reply["columns"], rows, stats, degraded, reply.get("next"))
+
+
+@dataclass(frozen=True)
+class RejectedRow(Model):
+    """A row that was skipped."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class ImportedRows(Model):
+    """What an import did. ``bytes`` is the length of the rows that were imported."""
+
+    rows: int
+    bytes: int
+    nodes_created: int = 0
+    relationships_created: int = 0
+    properties_set: int = 0
+    rejected: list[RejectedRow] = many(RejectedRow)
+    rejected_rows: int = 0
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -358,6 +381,46 @@ class GraphOperations:
             return _QUERY(parse, next=cursor, limit=page_size)
 
         return page_at
+
+    @operation
+    def import_csv(
+        self,
+        rows: str,
+        columns: Sequence[str],
+        *,
+        nodes: Mapping[str, Any] | None = None,
+        relationships: Mapping[str, Any] | None = None,
+        delimiter: str | None = None,
+        more: bool | None = None,
+        rows_before: int | None = None,
+        skip_bad: bool | None = None,
+        key: str | None = None,
+    ) -> Plan[ImportedRows]:
+        """Imports rows of CSV in one transaction. A request may have 16 MiB.
+
+        :param rows: the rows, without names of columns
+        :param columns: the names of columns with types, such as ``id:int``
+        :param nodes: ``{"label": …, "key": …, "existing": "update"}`` if rows become nodes;
+            ``key`` is the column that identifies them, and ``existing`` may be ``"refuse"``
+        :param relationships: ``{"type": …, "from": {"label": …, "key": …}, "to": …}`` if rows
+            become relationships; the first two columns are the keys of their nodes
+        :param more: whether more rows follow; then an incomplete row at the end is left out
+        :param rows_before: the number of rows before, for errors
+        :param skip_bad: whether to skip invalid rows
+        :param key: repeating the call with the same key within a day changes nothing
+        """
+        return _IMPORT(
+            ImportedRows.from_json,
+            idempotency_key=key,
+            nodes=nodes,
+            relationships=relationships,
+            columns=list(columns),
+            rows=rows,
+            delimiter=delimiter,
+            more=more,
+            rows_before=rows_before,
+            skip_bad=skip_bad,
+        )
 
     @operation
     def callers(

@@ -110,7 +110,7 @@ async fn copy(
             engine.cypher(query, None).await?;
         }
         let kind = match &holds {
-            TableHolds::Nodes { .. } => "nodes".to_owned(),
+            TableHolds::Nodes { .. } | TableHolds::NewNodes { .. } => "nodes".to_owned(),
             TableHolds::Edges { from, to, .. } => {
                 format!("relationships from {} to {}", from.label, to.label)
             }

@@ -1,18 +1,16 @@
 //! Importing edges.
 
+use isolith_graph::Entity;
 use isolith_protocol::TableEnd;
 use isolith_types::{Code, Failure};
 
 use super::Import;
 use super::find::NodeFinder;
 use super::nodes::keyed;
-use super::table::MAX_ROWS;
+use super::table::{MAX_ROWS, MIN_EDGE_LEN};
 use crate::graph::TruthGraph;
 use crate::graph::bytes;
 use crate::graph::names::NameKind;
-
-/// Two cells of one digit, a delimiter and a line break.
-const MIN_ROW_LEN: u64 = 4;
 
 impl Import<'_> {
     pub(super) fn edges(
@@ -23,7 +21,7 @@ impl Import<'_> {
     ) -> Result<(), Failure> {
         let keys = self.edge_keys()?;
         let graph = self.graph;
-        let rows = (self.table.rows.len() as u64 / MIN_ROW_LEN).min(MAX_ROWS);
+        let rows = (self.table.rows.len() as u64 / MIN_EDGE_LEN).min(MAX_ROWS);
         let mut starts = finder(graph, from, rows)?;
         // Both columns refer to the same kind of node: share one finder.
         let mut ends = if from == to { None } else { Some(finder(graph, to, rows)?) };
@@ -31,8 +29,8 @@ impl Import<'_> {
         let mut bare = Vec::new();
         while let Some(cells) = self.next_row()? {
             let [start, end, properties @ ..] = &cells[..] else { continue };
-            let start = starts.find(graph, start)?;
-            let end = ends.as_mut().unwrap_or(&mut starts).find(graph, end)?;
+            let start = starts.find_one(graph, start)?;
+            let end = ends.as_mut().unwrap_or(&mut starts).find_one(graph, end)?;
             let ends = match (start, end) {
                 (Ok(start), Ok(end)) => (start, end),
                 (Err(reason), _) | (_, Err(reason)) => {
@@ -48,9 +46,7 @@ impl Import<'_> {
             let keyed = keyed(&keys, properties);
             self.stats.properties_set += keyed.clone().count() as u64;
             let edge = graph.insert_edge(kind, ends, bytes::write(keyed), None)?;
-            if !self.constraints.is_empty() {
-                self.changed.edges.insert(edge);
-            }
+            self.note(Entity::Edge(edge), self.row());
         }
         graph.write_bare_edges(kind, &bare)
     }

@@ -17,6 +17,8 @@ const ALL_NODES: &str = "SELECT v.value, v.node FROM node_value v \
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum NodeKey {
     Number(i64),
+    /// The bits of a number that is not whole.
+    Float(u64),
     Text(Text),
 }
 
@@ -25,6 +27,7 @@ impl NodeKey {
     pub(super) fn of(cell: &Value) -> Option<Self> {
         match cell {
             Value::Integer(number) => Some(Self::Number(*number)),
+            Value::Float(number) => Self::of_float(*number),
             Value::Text(text) => Some(Self::Text(text.clone())),
             _ => None,
         }
@@ -35,11 +38,23 @@ impl NodeKey {
     fn stored(value: ValueRef<'_>) -> Option<Self> {
         match value {
             ValueRef::Integer(number) => Some(Self::Number(number)),
-            ValueRef::Real(number) if number.fract() == 0.0 => Some(Self::Number(number as i64)),
+            ValueRef::Real(number) => Self::of_float(number),
             ValueRef::Text(text) if text.len() + 3 < MAX_LOOKUP_LEN => {
                 std::str::from_utf8(text).ok().map(|text| Self::Text(text.into()))
             }
             _ => None,
+        }
+    }
+
+    /// The same for equal numbers; `None` for NaN.
+    fn of_float(number: f64) -> Option<Self> {
+        const LIMIT: f64 = (1_u64 << 63) as f64;
+        match number {
+            number if number.is_nan() => None,
+            number if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) => {
+                Some(Self::Number(number as i64))
+            }
+            number => Some(Self::Float(number.to_bits())),
         }
     }
 }
@@ -103,28 +118,35 @@ impl<'a> NodeFinder<'a> {
         read().during(graph.db, "read nodes").map_err(failure)
     }
 
-    /// Returns the only node that a cell refers to, or why there is none. Results are cached.
-    pub(super) fn find(
+    /// Returns the only node that a cell refers to, or why there is none.
+    pub(super) fn find_one(
         &mut self,
         graph: &TruthGraph<'_>,
         cell: &Value,
     ) -> Result<Result<i64, String>, Failure> {
-        let Some(name) = NodeKey::of(cell) else {
+        if NodeKey::of(cell).is_none() {
             return Ok(Err("the key of its start or end node is empty".to_owned()));
-        };
-        let named = match self.known.get(&name) {
-            Some(named) => *named,
-            None => {
-                let named = self.look(graph, cell)?;
-                self.known.insert(name, named);
-                named
-            }
-        };
-        Ok(match named {
+        }
+        Ok(match self.find(graph, cell)? {
             KeyLookup::One(node) => Ok(node),
-            KeyLookup::Nothing => Err(format!("no such node: {}", self.shown(cell))),
-            KeyLookup::Several => Err(self.several(cell)),
+            KeyLookup::Nothing => Err(format!("no such node: {}", shown(self.end, cell))),
+            KeyLookup::Several => Err(several(self.end, cell)),
         })
+    }
+
+    /// What a cell refers to. Results are cached.
+    pub(super) fn find(
+        &mut self,
+        graph: &TruthGraph<'_>,
+        cell: &Value,
+    ) -> Result<KeyLookup, Failure> {
+        let Some(name) = NodeKey::of(cell) else { return Ok(KeyLookup::Nothing) };
+        if let Some(found) = self.known.get(&name) {
+            return Ok(*found);
+        }
+        let found = self.look(graph, cell)?;
+        self.known.insert(name, found);
+        Ok(found)
     }
 
     pub(super) fn look(&self, graph: &TruthGraph<'_>, cell: &Value) -> Result<KeyLookup, Failure> {
@@ -144,20 +166,21 @@ impl<'a> NodeFinder<'a> {
         }
         Ok(named)
     }
+}
 
-    pub(super) fn several(&self, cell: &Value) -> String {
-        format!("several nodes match {}", self.shown(cell))
-    }
+pub(super) fn several(end: &TableEnd, cell: &Value) -> String {
+    format!("several nodes match {}", shown(end, cell))
+}
 
-    fn shown(&self, cell: &Value) -> String {
-        let TableEnd { label, key } = self.end;
-        match cell {
-            Value::Text(text) => {
-                let text: String = text.chars().take(60).collect();
-                format!("(:{label} {{{key}: {text:?}}})")
-            }
-            Value::Integer(number) => format!("(:{label} {{{key}: {number}}})"),
-            _ => format!("(:{label})"),
+/// The node that a cell refers to, for messages.
+pub(super) fn shown(TableEnd { label, key }: &TableEnd, cell: &Value) -> String {
+    match cell {
+        Value::Text(text) => {
+            let text: String = text.chars().take(60).collect();
+            format!("(:{label} {{{key}: {text:?}}})")
         }
+        Value::Integer(number) => format!("(:{label} {{{key}: {number}}})"),
+        Value::Float(number) => format!("(:{label} {{{key}: {number}}})"),
+        _ => format!("(:{label})"),
     }
 }

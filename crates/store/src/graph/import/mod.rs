@@ -1,6 +1,7 @@
 //! Bulk import of nodes and edges, written in table order: much faster than a query that unwinds
 //! the same rows.
 
+mod constraints;
 mod edges;
 mod find;
 mod nodes;
@@ -9,13 +10,11 @@ mod table;
 #[cfg(feature = "fuzzing")]
 pub use table::read_cells;
 
-use isolith_graph::{Budget, ChangedEntities, Constraint, Graph, Stats, Value, verify};
-use std::sync::Arc;
-
+use isolith_graph::{Budget, ChangedEntities, Constraint, Entity, Graph, Stats, Value, verify};
 use isolith_protocol::{
     Done, GraphImported, GraphTable, ImportGraph, StoreError, TableHolds, TableTaken,
 };
-use isolith_types::{Code, Failure, Hint};
+use isolith_types::{Code, Failure, FastMap, Hint};
 
 use self::table::{Rows, TableHeader};
 use super::{QUERY_MEMORY, TruthGraph, is_due, query_failed};
@@ -39,6 +38,7 @@ impl Perform for ImportGraph {
 fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, StoreError> {
     let names = match &table.holds {
         TableHolds::Nodes { label, key } => vec![label, key.as_ref().unwrap_or(label)],
+        TableHolds::NewNodes { label, key } => vec![label, key],
         TableHolds::Edges { kind, from, to } => {
             vec![kind, &from.label, &from.key, &to.label, &to.key]
         }
@@ -49,10 +49,11 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
     }
     let header = TableHeader::read(&table.header, table.delimiter).map_err(query_failed)?;
     let graph = TruthGraph::begin(work.db)?;
+    let constraints = graph.constraints().map_err(query_failed)?;
     let mut import = Import {
         graph: &graph,
-        constraints: graph.constraints().map_err(query_failed)?,
-        changed: ChangedEntities::default(),
+        constraints: constraints::open(&constraints, &table.holds, &header),
+        written: FastMap::default(),
         header: &header,
         table,
         rows: Rows::new(&header, &table.rows, table.delimiter, table.is_last),
@@ -62,6 +63,7 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
     };
     let done = match &table.holds {
         TableHolds::Nodes { label, key } => import.nodes(label, key.as_deref()),
+        TableHolds::NewNodes { label, key } => import.new_nodes(label, key),
         TableHolds::Edges { kind, from, to } => import.edges(kind, from, to),
     };
     done.map_err(query_failed)?;
@@ -77,9 +79,10 @@ fn import(work: Work<'_>, table: &GraphTable) -> Result<Done<GraphImported>, Sto
 
 struct Import<'a> {
     graph: &'a TruthGraph<'a>,
-    constraints: Arc<[Constraint]>,
-    /// What was written; empty if there are no constraints.
-    changed: ChangedEntities,
+    /// The constraints that rows may violate.
+    constraints: Vec<Constraint>,
+    /// What was written, by which row; empty if there are no constraints.
+    written: FastMap<Entity, u64>,
     header: &'a TableHeader,
     table: &'a GraphTable,
     rows: Rows<'a>,
@@ -103,17 +106,42 @@ impl Import<'_> {
         }
     }
 
+    /// The number of the current row in the whole table.
+    fn row(&self) -> u64 {
+        self.table.rows_before + self.rows.count
+    }
+
+    /// Remembers what a row wrote, if constraints must be checked for it.
+    fn note(&mut self, entity: Entity, row: u64) {
+        if !self.constraints.is_empty() {
+            self.written.insert(entity, row);
+        }
+    }
+
     /// Fails if a row violates a constraint.
     fn verify(&self) -> Result<(), StoreError> {
         let passed = || self.deadline.passed();
         let budget = Budget::unbounded().with_memory(QUERY_MEMORY).with_cancellation(&passed);
-        verify(self.graph, &self.constraints, &self.changed, &budget)
-            .map_err(|error| query_failed(error.into()))
+        let mut changed = ChangedEntities::default();
+        for entity in self.written.keys() {
+            match entity {
+                Entity::Node(node) => changed.nodes.insert(*node),
+                Entity::Edge(edge) => changed.edges.insert(*edge),
+            };
+        }
+        verify(self.graph, &self.constraints, &changed, &budget).map_err(|error| {
+            let row = error.violating().and_then(|entity| self.written.get(&entity));
+            let mut failure = Failure::from(error);
+            if let Some(row) = row {
+                failure.message = format!("row {row}: {}", failure.message);
+            }
+            query_failed(failure)
+        })
     }
 
     /// Skips the current row, or fails the import.
     fn reject(&mut self, reason: String) -> Result<(), Failure> {
-        let row = self.table.rows_before + self.rows.count;
+        let row = self.row();
         if self.table.skip_bad {
             self.rejected.push((row, reason));
             return Ok(());

@@ -1,14 +1,14 @@
 //! Importing nodes.
 
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 
 use isolith_graph::{Entity, Graph, GraphMut, KeyId, Value, equals};
 use isolith_protocol::TableEnd;
 use isolith_types::{Failure, FastMap};
 
 use super::Import;
-use super::find::{KeyLookup, NodeFinder, NodeKey};
+use super::find::{KeyLookup, NodeFinder, NodeKey, several, shown};
+use super::table::MIN_NODE_LEN;
 use crate::graph::bytes;
 use crate::graph::names::NameKind;
 use crate::graph::pending::NewNode;
@@ -21,11 +21,16 @@ enum KeyTarget {
     New(usize),
 }
 
+/// A row whose node is to be created.
+struct NewRow {
+    /// Its number in the whole table.
+    row: u64,
+    cells: Vec<Value>,
+}
+
 impl Import<'_> {
     pub(super) fn nodes(&mut self, label: &str, key: Option<&str>) -> Result<(), Failure> {
-        let keys: Vec<u32> = (self.header.0.iter())
-            .map(|column| self.graph.number(NameKind::Key, &column.name))
-            .collect::<Result<_, _>>()?;
+        let keys = self.property_keys()?;
         let mut new = Vec::new();
         match key {
             Some(key) => {
@@ -34,11 +39,52 @@ impl Import<'_> {
             }
             None => {
                 while let Some(cells) = self.next_row()? {
-                    new.push(cells);
+                    new.push(NewRow { row: self.row(), cells });
                 }
             }
         }
         self.create(label, &keys, &new)
+    }
+
+    /// Creates a node for each row; rows whose node exists are rejected.
+    pub(super) fn new_nodes(&mut self, label: &str, key: &str) -> Result<(), Failure> {
+        let keys = self.property_keys()?;
+        let end = TableEnd { label: label.to_owned(), key: key.to_owned() };
+        let at = self.header.position(key)?;
+        self.header.0[at].check_names()?;
+        let mut finder = NodeFinder::new(self.graph, &end)?;
+        if let Some(finder) = &mut finder {
+            finder.learn(self.graph, self.table.rows.len() as u64 / MIN_NODE_LEN)?;
+        }
+        let (mut rows, mut new) = (FastMap::default(), Vec::new());
+        while let Some(cells) = self.next_row()? {
+            let row = self.row();
+            let Some(name) = NodeKey::of(&cells[at]) else {
+                self.reject(format!("the key {key} is empty"))?;
+                continue;
+            };
+            if let Some(earlier) = rows.get(&name) {
+                self.reject(format!("{} is in row {earlier}", shown(&end, &cells[at])))?;
+                continue;
+            }
+            let is_there = match &mut finder {
+                Some(finder) => finder.find(self.graph, &cells[at])? != KeyLookup::Nothing,
+                None => false,
+            };
+            if is_there {
+                self.reject(format!("{} exists already", shown(&end, &cells[at])))?;
+                continue;
+            }
+            rows.insert(name, row);
+            new.push(NewRow { row, cells });
+        }
+        self.create(label, &keys, &new)
+    }
+
+    /// The ids of the columns' names.
+    fn property_keys(&self) -> Result<Vec<u32>, Failure> {
+        let names = self.header.0.iter().map(|column| &column.name);
+        names.map(|name| self.graph.number(NameKind::Key, name)).collect()
     }
 
     /// Merges rows into existing nodes and into earlier rows with the same key; returns the
@@ -47,7 +93,7 @@ impl Import<'_> {
         &mut self,
         end: &TableEnd,
         keys: &[u32],
-        new: &mut Vec<Vec<Value>>,
+        new: &mut Vec<NewRow>,
     ) -> Result<(), Failure> {
         let at = self.header.position(&end.key)?;
         self.header.0[at].check_names()?;
@@ -62,7 +108,7 @@ impl Import<'_> {
                 Entry::Vacant(unknown) => unknown,
                 Entry::Occupied(known) => {
                     match *known.get() {
-                        KeyTarget::New(at) => merge_row(&mut new[at], cells),
+                        KeyTarget::New(at) => merge_row(&mut new[at].cells, cells),
                         KeyTarget::There(node) => self.update(node, keys, &cells)?,
                     }
                     continue;
@@ -72,15 +118,14 @@ impl Import<'_> {
             match named.transpose()?.unwrap_or(KeyLookup::Nothing) {
                 KeyLookup::Nothing => {
                     unknown.insert(KeyTarget::New(new.len()));
-                    new.push(cells);
+                    new.push(NewRow { row: self.row(), cells });
                 }
                 KeyLookup::One(node) => {
                     unknown.insert(KeyTarget::There(node));
                     self.update(node, keys, &cells)?;
                 }
                 KeyLookup::Several => {
-                    let reason = finder.as_ref().map(|finder| finder.several(&cells[at]));
-                    self.reject(reason.unwrap_or_default())?;
+                    self.reject(several(end, &cells[at]))?;
                 }
             }
         }
@@ -96,41 +141,36 @@ impl Import<'_> {
             };
             if !cell.is_null() && !is_like_that()? {
                 self.graph.set_property(Entity::Node(node), &column.name, cell)?;
-                self.note_nodes(node..node + 1);
+                self.note(Entity::Node(node), self.row());
                 self.stats.properties_set += 1;
             }
         }
         Ok(())
     }
 
-    /// Notes nodes for which constraints must be checked.
-    fn note_nodes(&mut self, nodes: Range<i64>) {
-        if !self.constraints.is_empty() {
-            self.changed.nodes.extend(nodes);
-        }
-    }
-
-    fn create(&mut self, label: &str, keys: &[u32], new: &[Vec<Value>]) -> Result<(), Failure> {
+    fn create(&mut self, label: &str, keys: &[u32], new: &[NewRow]) -> Result<(), Failure> {
         let (graph, count) = (self.graph, new.len() as i64);
         let label = graph.number(NameKind::Label, label)?;
         let labels = bytes::write_labels(&[label]);
         let first = graph.next_nodes(count);
         graph.gained_nodes(count);
-        let nodes = new.iter().zip(first..).map(|(cells, node)| {
-            let properties = bytes::write(keyed(keys, cells));
+        let nodes = new.iter().zip(first..).map(|(new, node)| {
+            let properties = bytes::write(keyed(keys, &new.cells));
             NewNode { node, properties }
         });
         graph.write_nodes(&labels, &nodes.collect::<Vec<_>>())?;
         (first..first + count).try_for_each(|node| graph.index_label(node, label))?;
         for (column, key) in keys.iter().enumerate() {
-            let cells = new.iter().map(|cells| &cells[column]).zip(first..);
+            let cells = new.iter().map(|new| &new.cells[column]).zip(first..);
             let cells: Vec<(&Value, i64)> = cells.filter(|(it, _)| !it.is_null()).collect();
             self.stats.properties_set += cells.len() as u64;
             if graph.is_indexed_by(*key)? {
                 cells.iter().try_for_each(|(cell, node)| graph.index_value(*node, *key, cell))?;
             }
         }
-        self.note_nodes(first..first + count);
+        for (new, node) in new.iter().zip(first..) {
+            self.note(Entity::Node(node), new.row);
+        }
         self.stats.nodes_created += new.len() as u64;
         self.stats.labels_added += new.len() as u64;
         Ok(())

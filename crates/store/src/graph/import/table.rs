@@ -1,16 +1,25 @@
 //! CSV tables: a header with column names and types, then rows.
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use isolith_graph::{Datum, Temporal, TemporalKind, Value};
+use isolith_graph::{Datum, PropertyType, Scalar, Temporal, TemporalKind, Value};
 use isolith_types::{Code, Failure, counted};
 
 /// Maximum number of rows per batch: they are held in memory while other writes wait.
 pub(super) const MAX_ROWS: u64 = 1 << 19;
 
+/// The shortest row of a node: a cell of one digit and a line break; an edge has two cells and a
+/// delimiter.
+pub(super) const MIN_NODE_LEN: u64 = 2;
+pub(super) const MIN_EDGE_LEN: u64 = 4;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnType {
     Text,
-    Integer,
+    /// Whole numbers in a range.
+    Integer {
+        least: i64,
+        most: i64,
+    },
     Float,
     Boolean,
     /// A JSON value: any of the others, or a flat list.
@@ -49,11 +58,27 @@ impl TableHeader {
 
     /// The index of the column with this name.
     pub(super) fn position(&self, name: &str) -> Result<usize, Failure> {
-        let place = self.0.iter().position(|column| column.name == name);
-        place.ok_or_else(|| {
+        self.find(name).ok_or_else(|| {
             let names: Vec<&str> = self.0.iter().map(|column| column.name.as_str()).collect();
             bad_header(format!("no column {name:?}; the table has {}", names.join(", ")))
         })
+    }
+
+    /// Whether no value of the column with this name, if there is one, has another type.
+    pub(super) fn has_types(&self, name: &str, types: &[PropertyType]) -> bool {
+        let Some(at) = self.find(name) else { return true };
+        let scalar = match self.0[at].kind {
+            ColumnType::Text => Scalar::String,
+            ColumnType::Integer { .. } => Scalar::Integer,
+            ColumnType::Float => Scalar::Float,
+            ColumnType::Boolean => Scalar::Boolean,
+            ColumnType::Json | ColumnType::Temporal(_) => return false,
+        };
+        types.contains(&PropertyType::Scalar(scalar))
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|column| column.name == name)
     }
 }
 
@@ -62,7 +87,14 @@ impl Column {
         let (name, kind) = text.rsplit_once(':').unwrap_or((text, "string"));
         let kind = match kind {
             "string" => ColumnType::Text,
-            "int" => ColumnType::Integer,
+            "int" => integer(i64::MIN, i64::MAX),
+            "int8" => integer(i8::MIN.into(), i8::MAX.into()),
+            "int16" => integer(i16::MIN.into(), i16::MAX.into()),
+            "int32" => integer(i32::MIN.into(), i32::MAX.into()),
+            "uint8" => integer(0, u8::MAX.into()),
+            "uint16" => integer(0, u16::MAX.into()),
+            "uint32" => integer(0, u32::MAX.into()),
+            "uint64" => integer(0, i64::MAX),
             "float" => ColumnType::Float,
             "bool" => ColumnType::Boolean,
             "json" => ColumnType::Json,
@@ -82,10 +114,13 @@ impl Column {
     /// Rejects a column whose type cannot be a node key.
     pub(super) fn check_names(&self) -> Result<(), Failure> {
         match self.kind {
-            ColumnType::Text | ColumnType::Integer => Ok(()),
-            _ => {
+            ColumnType::Text
+            | ColumnType::Integer { .. }
+            | ColumnType::Float
+            | ColumnType::Json => Ok(()),
+            ColumnType::Boolean | ColumnType::Temporal(_) => {
                 let message = format!("column {} cannot be a node key", self.name);
-                let hint = "what names nodes is text, or whole numbers (`:int`)";
+                let hint = "keys of nodes are texts or numbers";
                 Err(Failure::new(Code::BadInput, message).with_hint(hint))
             }
         }
@@ -100,26 +135,46 @@ impl Column {
         }
         let value = match kind {
             ColumnType::Text => Some(Value::text(text)),
-            ColumnType::Integer => text.trim().parse().ok().map(Value::Integer),
-            ColumnType::Float => text.trim().parse().ok().map(Value::Float),
-            ColumnType::Boolean => {
-                text.trim().to_ascii_lowercase().parse().ok().map(Value::Boolean)
+            ColumnType::Integer { least, most } => {
+                let number = text.trim().parse::<i64>().ok();
+                number.filter(|it| (least..=most).contains(&it)).map(Value::Integer)
             }
+            ColumnType::Float => text.trim().parse().ok().map(Value::Float),
+            ColumnType::Boolean => boolean(text.trim()).map(Value::Boolean),
             ColumnType::Json => json_value(text),
             ColumnType::Temporal(kind) => Temporal::parsed(*kind, text).map(Value::from),
         };
         value.ok_or_else(|| {
             let wanted = match kind {
-                ColumnType::Text => "text",
-                ColumnType::Integer => "a whole number",
-                ColumnType::Float => "a number",
-                ColumnType::Boolean => "true or false",
-                ColumnType::Json => "JSON: a string, a number, a boolean or a flat list",
-                ColumnType::Temporal(kind) => kind.name(),
+                ColumnType::Text => "text".to_owned(),
+                ColumnType::Integer { least: i64::MIN, most: i64::MAX } => {
+                    "a whole number".to_owned()
+                }
+                ColumnType::Integer { least, most } => {
+                    format!("a whole number from {least} to {most}")
+                }
+                ColumnType::Float => "a number".to_owned(),
+                ColumnType::Boolean => "true or false".to_owned(),
+                ColumnType::Json => "JSON: a string, a number, a boolean or a flat list".to_owned(),
+                ColumnType::Temporal(kind) => kind.name().to_owned(),
             };
             let shown: String = text.chars().take(40).collect();
             format!("{name} is {shown:?}, which is not {wanted}")
         })
+    }
+}
+
+fn integer(least: i64, most: i64) -> ColumnType {
+    ColumnType::Integer { least, most }
+}
+
+/// Accepts what databases write: `true`, `t` and `1`, in any case.
+fn boolean(text: &str) -> Option<bool> {
+    let is_any_of = |words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is_any_of(["true", "t", "1"]) {
+        Some(true)
+    } else {
+        is_any_of(["false", "f", "0"]).then_some(false)
     }
 }
 
@@ -140,9 +195,10 @@ fn bad_header(message: String) -> Failure {
 /// Iterates over the rows in one block of a table.
 pub(super) struct Rows<'a> {
     header: &'a TableHeader,
+    bytes: &'a [u8],
+    delimiter: u8,
     reader: Reader<&'a [u8]>,
     record: ByteRecord,
-    length: u64,
     is_last: bool,
     /// Number of rows returned.
     pub(super) count: u64,
@@ -160,9 +216,10 @@ impl<'a> Rows<'a> {
     ) -> Self {
         Self {
             header,
+            bytes,
+            delimiter,
             reader: reader(bytes, delimiter),
             record: ByteRecord::new(),
-            length: bytes.len() as u64,
             is_last,
             count: 0,
             taken: 0,
@@ -177,13 +234,14 @@ impl<'a> Rows<'a> {
         // Reading from memory cannot fail, and the number of cells may vary.
         let there = self.reader.read_byte_record(&mut self.record).unwrap_or(false);
         let end = self.reader.position().byte();
-        if !there || (end == self.length && !self.is_last) {
+        if !there || (end == self.bytes.len() as u64 && !self.is_last) {
             // Blank lines may follow the last row.
             self.taken = if there { self.taken } else { end };
             return None;
         }
+        let text = &self.bytes[self.taken as usize..end as usize];
         (self.count, self.taken) = (self.count + 1, end);
-        Some(self.cells())
+        Some(check_quotes(text, self.delimiter).and_then(|()| self.cells()))
     }
 
     fn cells(&self) -> Result<Vec<Value>, String> {
@@ -196,6 +254,35 @@ impl<'a> Rows<'a> {
             cells.push(column.value(cell)?);
         }
         Ok(cells)
+    }
+}
+
+/// Rejects a row whose quoted cells do not end as they should, which the reader accepts.
+fn check_quotes(row: &[u8], delimiter: u8) -> Result<(), String> {
+    enum At {
+        Start,
+        Plain,
+        Quoted,
+        AfterQuote,
+    }
+    if !row.contains(&b'"') {
+        return Ok(());
+    }
+    let mut at = At::Start;
+    for byte in row {
+        at = match (at, *byte) {
+            (At::Start, b'"') | (At::AfterQuote, b'"') => At::Quoted,
+            (At::Quoted, b'"') => At::AfterQuote,
+            (At::Quoted, _) => At::Quoted,
+            (_, b'\r' | b'\n') => At::Start,
+            (_, byte) if byte == delimiter => At::Start,
+            (At::AfterQuote, _) => return Err("text follows a closing quotation mark".to_owned()),
+            (At::Start | At::Plain, _) => At::Plain,
+        };
+    }
+    match at {
+        At::Quoted => Err("a closing quotation mark is missing".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -242,7 +329,7 @@ mod tests {
         let TableHeader(columns) = header("id:int, name ,score:float,ok:bool,a:b:string,\"x,y\"");
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let expected = [
-            column("id", ColumnType::Integer),
+            column("id", integer(i64::MIN, i64::MAX)),
             column("name", ColumnType::Text),
             column("score", ColumnType::Float),
             column("ok", ColumnType::Boolean),
@@ -292,6 +379,53 @@ mod tests {
             "ok is \"maybe\", which is not true or false",
         ];
         assert_eq!(wrong, expected);
+    }
+
+    #[test]
+    fn quotation_marks_must_enclose_cells() {
+        for (text, expected) in [
+            (&b"1,\"a\",,\n"[..], None),
+            (b"1,\"a\"\"b\",,\r\n", None),
+            (b"1,\"a,\nb\",,\n", None),
+            (b"\n1,a\"b\"c,,\n", None),
+            (b"1,\"a\"b,,\n", Some("text follows a closing quotation mark")),
+            (b"1,\"a,,\n", Some("a closing quotation mark is missing")),
+        ] {
+            let (all, _) = rows(text, true);
+            let found = all.into_iter().find_map(Result::err);
+            assert_eq!(found.as_deref(), expected, "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_a_range() {
+        let header = header("a:int8,b:uint8,c:int32,d:uint64");
+        let read = |text: &str| {
+            let mut rows = Rows::new(&header, text.as_bytes(), b',', true);
+            rows.next().unwrap().map(|cells| format!("{cells:?}"))
+        };
+        assert!(read("-128,255,2147483647,9223372036854775807").is_ok());
+        for (text, message) in [
+            ("128,0,0,0", "a is \"128\", which is not a whole number from -128 to 127"),
+            ("0,-1,0,0", "b is \"-1\", which is not a whole number from 0 to 255"),
+            (
+                "0,0,2147483648,0",
+                "c is \"2147483648\", which is not a whole number from -2147483648 to 2147483647",
+            ),
+            ("0,0,0,-1", "d is \"-1\", which is not a whole number from 0 to 9223372036854775807"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), message);
+        }
+    }
+
+    #[test]
+    fn truth_values_may_be_short() {
+        let header = header("ok:bool");
+        let read = |text: &str| Rows::new(&header, text.as_bytes(), b',', true).next().unwrap();
+        for (text, expected) in [("T", true), ("1", true), ("f", false), ("False", false)] {
+            assert_eq!(read(text), Ok(vec![Value::Boolean(expected)]));
+        }
+        assert!(read("yes").is_err());
     }
 
     #[test]
