@@ -11,20 +11,20 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..errors import Error
-from ._catalog import Column, NodeTable, RelTable
 from ._errors import KuzuError, closed, no_table, refused
-from ._graph import Execution, Graph
-from ._run import Run
-from ._session import Prepared
-from ._statements import Query, Statement
-from ._violations import violation
 from .prepared_statement import PreparedStatement
-from .query_result import QueryResult
 
+# What runs statements is imported with the first of them: many programs import this module, and do
+# not use it in every process.
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from ._catalog import Column
+    from ._graph import Execution, Graph
+    from ._session import Prepared
+    from ._statements import Statement
     from .database import Database
+    from .query_result import QueryResult
 
 
 class Connection:
@@ -124,11 +124,15 @@ class Connection:
     # Other packages use these methods of Kuzu.
 
     def _get_node_table_names(self) -> list[str]:
+        from ._catalog import NodeTable
+
         with self._executing() as execution:
             tables = self.database._tables.catalog(execution, is_fresh=True).tables.values()
         return [table.name for table in tables if isinstance(table, NodeTable)]
 
     def _get_rel_table_names(self) -> list[dict[str, str]]:
+        from ._catalog import RelTable
+
         with self._executing() as execution:
             tables = self.database._tables.catalog(execution, is_fresh=True).tables.values()
         return [
@@ -158,6 +162,8 @@ class Connection:
         except KuzuError:
             raise
         except Error as error:
+            from ._violations import violation
+
             raise violation(error) from error
 
     def _prepared(self, text: str) -> Statement:
@@ -165,6 +171,8 @@ class Connection:
 
         :raises KuzuError: if there are several, or the one is wrong
         """
+        from ._statements import Query
+
         self._connected()
         tables = self.database._tables
         statements = tables.parsed(text)
@@ -207,6 +215,8 @@ class Connection:
         self, query: str | PreparedStatement, parameters: Mapping[str, Any] | None
     ) -> tuple[Prepared, Mapping[str, Any]]:
         """The statements to execute, and the values of parameters."""
+        from ._session import Prepared
+
         given = {} if parameters is None else parameters
         if not isinstance(given, Mapping):
             message = f"Parameters must be a dict; found {type(parameters)}."
@@ -230,6 +240,9 @@ class Connection:
         frame: FrameType | None,
         on_start: Callable[[Execution], None] | None,
     ) -> QueryResult:
+        from ._run import Run
+        from .query_result import QueryResult
+
         started = time.perf_counter()
         with self._executing() as execution:
             if on_start is not None:

@@ -6,18 +6,17 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from .. import _lifecycle
-from .._folder import PrivateFolder
 from ..errors import Error
 from . import version
 from ._errors import KuzuError, closed, converted, refused
-from ._graph import Graph
-from ._session import Tables
 
+# Imported with the first database.
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from .._folder import PrivateFolder
     from ..client import Client
+    from ._graph import Graph
 
 MEMORY = ":memory:"
 
@@ -59,6 +58,8 @@ class Database:
         timeout: float = _TIMEOUT,
         binary: str | os.PathLike[str] | None = None,
     ) -> None:
+        from ._session import Tables
+
         path = MEMORY if database_path is None else os.fspath(database_path)
         self.database_path = path
         self.buffer_pool_size = buffer_pool_size
@@ -134,6 +135,8 @@ class Database:
 
     def _connect(self) -> Graph:
         """Connections of their own to the graph."""
+        from ._graph import Graph
+
         self.init_database()
         assert self._client is not None, "it was opened"
         transport = self._client._transport
@@ -159,6 +162,8 @@ class Database:
             )
 
     def _open(self) -> None:
+        from .. import _lifecycle
+        from .._folder import PrivateFolder
         from ..client import open as open_store
 
         folder = None
@@ -179,6 +184,8 @@ class Database:
 
 
 def _close(client: Client, folder: PrivateFolder | None, generation: int) -> None:
+    from .. import _lifecycle
+
     client.close()
     if folder is not None:
         if generation == _lifecycle.generation:
