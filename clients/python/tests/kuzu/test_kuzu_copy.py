@@ -145,7 +145,11 @@ def test_several_files(conn: kuzu.Connection) -> None:
             "a,1,1,\nb,x,1,\n",
             'Error in file rows.csv on line 2: Conversion exception: .* convert "x" to INT64.',
         ),
-        ("COPY User FROM 'rows.csv'", "a,1,nan,\n", "nan cannot be copied: leave it out"),
+        (
+            "COPY User(name, age) FROM 'rows.csv'",
+            "a,1\nAdam,2\n",
+            "Found duplicated primary key value Adam",
+        ),
         ("COPY User FROM 'rows.csv'", 'a,1,1,"[x,,y]"\n', "lists cannot contain null in Isolith"),
         (
             "COPY User(name) FROM 'rows.csv'",
@@ -213,6 +217,109 @@ def test_large_values_are_several_transactions(conn: kuzu.Connection) -> None:
     conn.execute("COPY Text FROM 'rows.csv'")
     query = "MATCH (t:Text) RETURN count(*), sum(size(t.t)), max(t.v[2])"
     assert rows(conn, query) == [[30, 9_000_000, 29.0]]
+
+
+def test_numbers_that_are_not_finite(conn: kuzu.Connection) -> None:
+    declare(conn)
+    copy(conn, "a,nan\nb,-Infinity\n", "COPY User(name, height) FROM 'rows.csv'")
+    frame = [{"name": "c", "height": float("inf")}, {"name": "d", "height": float("nan")}]
+    conn.execute("COPY User FROM $frame", {"frame": frame})
+    query = "MATCH (u:User) WHERE u.height {} RETURN u.name ORDER BY u.name"
+    assert rows(conn, query.format("IS NULL")) == [["d"]]
+    assert rows(conn, query.format("> 1e308")) == [["c"]]
+    assert rows(conn, query.format("< -1e308")) == [["b"]]
+
+
+def parts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has files read row by row."""
+    monkeypatch.setattr("isolith.kuzu._copy._kind_of_text", lambda type: None)
+
+
+@pytest.mark.parametrize("most", [40, 64, 1000, 8 << 20])
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_files_are_read_in_blocks(
+    conn: kuzu.Connection, monkeypatch: pytest.MonkeyPatch, most: int, is_plain: bool
+) -> None:
+    conn.execute("CREATE NODE TABLE T(k INT64 PRIMARY KEY, t STRING, b BOOL, n INT16)")
+    monkeypatch.setattr("isolith.kuzu._copy._MAX_BYTES", most)
+    if not is_plain:
+        parts_only(monkeypatch)
+    text = '1,ä,true,\r\n2,"a\n""b"",",f,-5\n\n3,,0,7\n4,"",T,\n5, x ,,1\n6,end,,2'
+    copy(conn, text, "COPY T FROM 'rows.csv'")
+    assert rows(conn, "MATCH (t:T) RETURN t.* ORDER BY t.k") == [
+        [1, "ä", True, None],
+        [2, 'a\n"b",', False, -5],
+        [3, None, False, 7],
+        [4, None, True, None],
+        [5, " x ", None, 1],
+        [6, "end", None, 2],
+    ]
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("x,1", 'on line 503: Conversion exception: Cast failed. Could not convert "x" to INT64'),
+        ("700,40000", "on line 503: Conversion exception: .* to INT16"),
+        ("700", "on line 503: expected 2 values per row, but got 1"),
+        ('700,"1"x', "on line 503"),
+        (",1", r"Found NULL, .* \(error in file rows.csv on line 503\)"),
+        ("7,1", "Found duplicated primary key value 7, which violates the uniqueness"),
+    ],
+)
+def test_errors_in_the_middle_of_a_file(
+    conn: kuzu.Connection, monkeypatch: pytest.MonkeyPatch, is_plain: bool, line: str, message: str
+) -> None:
+    conn.execute("CREATE NODE TABLE T(k INT64 PRIMARY KEY, n INT16)")
+    monkeypatch.setattr("isolith.kuzu._copy._MAX_BYTES", 1000)
+    if not is_plain:
+        parts_only(monkeypatch)
+    lines = ["k,n", "", *(f"{number},1" for number in range(500)), line, "600,1", ""]
+    Path("rows.csv").write_text("\n".join(lines))
+    with pytest.raises(kuzu.KuzuError, match=message) as caught:
+        conn.execute("COPY T FROM 'rows.csv'")
+    ((kept,),) = rows(conn, "MATCH (t:T) RETURN count(*)")
+    assert caught.value.hint == (f"{kept} rows were copied before" if kept else "")
+    assert rows(conn, "MATCH (t:T) WHERE t.k > 500 RETURN t.k") == []
+
+
+def test_what_only_python_reads_is_copied(conn: kuzu.Connection) -> None:
+    conn.execute("CREATE NODE TABLE T(k INT64 PRIMARY KEY, n INT16)")
+    # Digits of another script, and delimiters at the ends of lines.
+    copy(conn, "1,1\n2,\u0663\n3,3,\n", "COPY T FROM 'rows.csv'")
+    assert rows(conn, "MATCH (t:T) RETURN t.n ORDER BY t.k") == [[1], [3], [3]]
+
+
+def test_keys_that_are_not_whole(conn: kuzu.Connection) -> None:
+    conn.execute("CREATE NODE TABLE T(k DOUBLE PRIMARY KEY); CREATE REL TABLE R(FROM T TO T)")
+    copy(conn, "1.5\n2\n", "COPY T FROM 'rows.csv'")
+    copy(conn, "1.5,2\n", "COPY R FROM 'rows.csv'")
+    assert rows(conn, "MATCH (a:T)-[:R]->(b:T) RETURN a.k, b.k") == [[1.5, 2.0]]
+
+
+def test_relationships_of_empty_tables(conn: kuzu.Connection) -> None:
+    declare(conn)
+    Path("rows.csv").write_text("Adam,Karissa,1\n")
+    with pytest.raises(kuzu.KuzuError, match=r"Unable to find primary key value Adam."):
+        conn.execute("COPY Follows FROM 'rows.csv'")
+
+
+def test_columns_that_are_named_like_the_ends(conn: kuzu.Connection) -> None:
+    conn.execute("CREATE NODE TABLE T(k INT64 PRIMARY KEY)")
+    conn.execute("CREATE REL TABLE R(FROM T TO T, `from` INT64, `to` STRING)")
+    conn.execute("CREATE (:T {k: 1}), (:T {k: 2})")
+    copy(conn, "1,2,3,x\n", "COPY R FROM 'rows.csv'")
+    assert rows(conn, "MATCH (:T)-[r:R]->(:T) RETURN r.`from`, r.`to`") == [[3, "x"]]
+
+
+def test_empty_texts_are_not_null(conn: kuzu.Connection) -> None:
+    declare(conn)
+    people = [{"name": ""}, {"name": 'a"b,\r\n'}, {"name": "null"}]
+    conn.execute("COPY User FROM people")
+    assert people
+    found = rows(conn, "MATCH (u:User) RETURN u.name ORDER BY u.name")
+    assert found == [[""], ['a"b,\r\n'], ["null"]]
 
 
 def test_large_floats(conn: kuzu.Connection) -> None:
@@ -384,7 +491,7 @@ def test_values_of_text(type: str, text: str, value: object) -> None:
         ("INT8", "128"),
         ("UINT8", "-1"),
         ("DOUBLE", "a"),
-        ("DOUBLE", "inf"),
+        ("FLOAT[]", "[inf]"),
         ("BOOL", "yes"),
         ("UUID", "a"),
         ("DATE", "2020-13-01"),
@@ -430,7 +537,7 @@ def test_values_of_objects(type: str, given: object, value: object) -> None:
         ("BOOL", 1),
         ("DATE", 5),
         ("DOUBLE", [1.0]),
-        ("DOUBLE", float("inf")),
+        ("DOUBLE[]", [float("inf")]),
         ("STRING[]", "a"),
         ("FLOAT[2]", [1.0]),
     ],

@@ -161,6 +161,14 @@ def test_errors_show_the_text_that_was_given(conn: kuzu.Connection) -> None:
             conn.execute("MATCH (u:User {name: 'it is me'}) RETRUN u")
         assert "(line 1, column 35)" in caught.value.message
         assert "it is me" in caught.value.message
+    query = "MATCH (u:user)\nRETURN u.tags[1], u.*, 'it is me', nope(u.name)"
+    for _ in range(2):
+        with pytest.raises(kuzu.KuzuError) as caught:
+            conn.execute(query)
+        head, line, caret = caught.value.message.split("\n")
+        assert head == "Binder exception: unknown function nope (line 2, column 36)"
+        assert line == query.split("\n")[1]
+        assert line[caret.index("^") :].startswith("nope(")
 
 
 def test_errors_have_codes_hints_and_causes(conn: kuzu.Connection) -> None:

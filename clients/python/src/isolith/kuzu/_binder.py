@@ -25,6 +25,7 @@ class Bound(NamedTuple):
     :ivar recursive: variables of relationships of variable length
     :ivar parameters: the parameters that it has
     :ivar derived: parameters that are made of others
+    :ivar edits: what was changed in the text
     """
 
     text: str
@@ -33,6 +34,7 @@ class Bound(NamedTuple):
     recursive: frozenset[str]
     parameters: frozenset[str]
     derived: Mapping[str, Derived]
+    edits: Edits
 
 
 class Variable:
@@ -98,7 +100,7 @@ class _Binder:
         )
         text = self.edits.apply(self.text)
         derived = {**texts, **floats}
-        return Bound(text, self.outline.is_write, kinds, recursive, parameters, derived)
+        return Bound(text, self.outline.is_write, kinds, recursive, parameters, derived, self.edits)
 
     def _variables(self) -> dict[str, Variable]:
         """The variables of patterns. Those that mean something else as well are left out."""

@@ -10,6 +10,7 @@ from ._columns import ANY, TIMESTAMPS, ColumnType
 from ._errors import KuzuError
 from ._values import moment_text, sent
 
+_type_of = type
 _BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
@@ -73,6 +74,22 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
+def is_plain(values: list[Any], type: ColumnType) -> bool:
+    """Whether objects are values of the type as they are."""
+    kinds = set(map(_type_of, values))
+    kinds.discard(_type_of(None))
+    if type.is_list or len(kinds) > 1:
+        return False
+    if kinds == {int} and type.is_integer:
+        least, most = type.range
+        known = [value for value in values if value is not None]
+        return bool(least <= min(known) and max(known) <= most)
+    if kinds == {float} and type.is_float:
+        # NaN stands for no value.
+        return not any(value != value for value in values)
+    return (kinds == {str} and type.base == "STRING") or (kinds == {bool} and type.base == "BOOL")
+
+
 def _text_element(type: ColumnType) -> Callable[[str], Any]:
     if type.is_integer:
         return _integer_of(type)
@@ -116,7 +133,7 @@ def _object_element(type: ColumnType) -> Callable[[Any], Any]:
 
 def _number(value: Any, type: ColumnType) -> int | float:
     if type.is_float:
-        return _finite(float(value))
+        return float(value)
     if isinstance(value, float) and not value.is_integer():
         raise _unfit(value, type)
     return _integer_of(type)(value)
@@ -155,15 +172,9 @@ def _integer_of(type: ColumnType) -> Callable[[Any], int]:
 
 def _float(text: str, type: ColumnType) -> float:
     try:
-        return _finite(float(text if "_" not in text else ""))
+        return float(text if "_" not in text else "")
     except ValueError:
         raise ConversionError(f"Cast failed. {text} is not in {type.base} range.") from None
-
-
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise ConversionError(f"{value} cannot be copied: leave it out")
-    return value
 
 
 def _boolean(text: str) -> bool:
@@ -254,6 +265,9 @@ def _checked(values: list[Any], type: ColumnType) -> list[Any]:
         )
     if None in values:
         raise ConversionError("lists cannot contain null in Isolith")
+    for value in values:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConversionError(f"lists cannot contain {value} in Isolith")
     return values
 
 

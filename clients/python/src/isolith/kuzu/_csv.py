@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from ._columns import ColumnType
 from ._convert import ConversionError, text_converter
 from ._errors import binder_error, copy_error, refused
+from ._parts import Part, of_texts
 
 _DELIMITERS = (",", ";", "\t", "|")
 
 # The longest value in bytes: longer ones do not fit into a request.
 _MAX_CELL = 64 << 20
+
+# How many rows are converted at once.
+_CHUNK = 10_000
 
 _BOOLEANS = ("HEADER", "PARALLEL", "LIST_UNBRACED", "AUTODETECT", "AUTO_DETECT", "IGNORE_ERRORS")
 
@@ -30,11 +38,11 @@ class CsvOptions(NamedTuple):
     null_strings: frozenset[str] = frozenset(("",))
 
 
-class Row(NamedTuple):
-    """A row, and where it is from."""
+class Block(NamedTuple):
+    """Some lines of a file. If they are not the last ones, the last row may be incomplete."""
 
-    place: str
-    values: list[Any]
+    text: str
+    is_last: bool
 
 
 def csv_options(options: dict[str, Any]) -> CsvOptions:
@@ -70,54 +78,155 @@ def csv_options(options: dict[str, Any]) -> CsvOptions:
     return read._replace(header=header, delimiter=delimiter)
 
 
-def read_csv(path: str, types: Sequence[ColumnType], options: CsvOptions) -> Iterator[Row]:
-    """The rows of a file, converted.
+class CsvFile:
+    """A file, which is read from where it was read to, either as it is or row by row.
 
-    :raises KuzuError: if it cannot be read, or a row does not fit
+    It is a context manager.
+
+    :ivar delimiter: what is between cells
+    :ivar is_plain: whether quotes and null are as in the CSV that the server reads
+    :raises KuzuError: if it cannot be read
     """
-    converters = [text_converter(type) for type in types]
-    nulls = options.null_strings
-    with _long_cells(), _opened(path) as file:
-        for number, cells in _cells(file, path, types, options):
-            values: list[Any] = []
-            place = f"Error in file {path} on line {number}"
-            if len(cells) == len(types) + 1 and not cells[-1]:
-                # A delimiter at the end of the line.
-                cells.pop()
-            if len(cells) != len(types):
-                raise copy_error(
-                    f"{place}: expected {len(types)} values per row, but got {len(cells)}."
-                )
+
+    def __init__(self, path: str, types: Sequence[ColumnType], options: CsvOptions) -> None:
+        self.delimiter = ","
+        self.is_plain = (
+            options.quote == options.escape == '"' and options.null_strings == frozenset(("",))
+        )
+        self._path = path
+        self._types = types
+        self._options = options
+        # The next byte, and the number of lines before it.
+        self._offset = self._line = 0
+        self._data = b""
+
+    def __enter__(self) -> CsvFile:
+        with self._reading():
+            # Without a buffer, as copies of the descriptor share its position.
+            self._file = open(self._path, "rb", buffering=0)
             try:
-                for cell, convert in zip(cells, converters):
-                    values.append(None if cell in nulls else convert(cell))
-            except ConversionError as error:
-                raise copy_error(f"{place}: Conversion exception: {error}") from None
-            yield Row(place, values)
+                self._skip_start()
+            except BaseException:
+                self._file.close()
+                raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def blocks(self, most_bytes: int) -> Iterator[Block]:
+        """The text of the file. The next block begins after what :meth:`take` was called with."""
+        while True:
+            with self._reading():
+                self._file.seek(self._offset)
+                data = self._file.read(most_bytes)
+                is_last = len(data) < most_bytes
+                if not data:
+                    return
+                self._data = data if is_last else data[: data.rfind(b"\n") + 1]
+                text = self._data.decode()
+            yield Block(text, is_last)
+
+    def take(self, taken: int) -> None:
+        """Notes how many bytes of a block need not be read again."""
+        self._offset += taken
+        self._line += self._data.count(b"\n", 0, taken)
+        if taken == len(self._data):
+            self._data = b""
+
+    def parts(self) -> Iterator[Part]:
+        """The rest of the rows.
+
+        :raises KuzuError: if one of them is not as it should be
+        """
+        with _long_cells(), self._reading(), self._text() as text:
+            reader = csv.reader(text, **_dialect(self.delimiter, self._options))
+            first, at_end = self._line, False
+            while not at_end:
+                rows: list[list[str]] = []
+                lines: list[int] = []
+                problem = None
+                try:
+                    while len(rows) < _CHUNK:
+                        cells = next(reader)
+                        if _is_blank(cells, len(self._types)):
+                            continue
+                        if len(cells) == len(self._types) + 1 and not cells[-1]:
+                            # A delimiter at the end of the line.
+                            cells.pop()
+                        if len(cells) != len(self._types):
+                            problem = (
+                                f": expected {len(self._types)} values per row, "
+                                f"but got {len(cells)}."
+                            )
+                            break
+                        rows.append(cells)
+                        lines.append(first + reader.line_num)
+                except StopIteration:
+                    at_end = True
+                except csv.Error as error:
+                    problem = f": {error}."
+                if rows:
+                    columns = [list(column) for column in zip(*rows)]
+                    part = Part(columns, partial(self._place, lines))
+                    yield of_texts(part, self._types, self._options.null_strings)
+                if problem is not None:
+                    raise copy_error(self._place([first + reader.line_num], 0) + problem)
+
+    def _place(self, lines: list[int], index: int) -> str:
+        return f"Error in file {self._path} on line {lines[index]}"
+
+    def _skip_start(self) -> None:
+        """Skips what is before the rows, and finds out the delimiter."""
+        if self._file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+            self._offset = len(codecs.BOM_UTF8)
+        lines: list[str] = []
+        with _long_cells(), self._text() as text:
+            for _ in range(self._options.skip):
+                lines.append(text.readline())
+            start = list(lines)
+            line = text.readline()
+            self.delimiter = self._options.delimiter or _delimiter(
+                line, len(self._types), self._options
+            )
+            reader = csv.reader(
+                _recorded(chain([line], text), lines), **_dialect(self.delimiter, self._options)
+            )
+            try:
+                cells = next(it for it in reader if not _is_blank(it, len(self._types)))
+                if _is_header(cells, self._types, self._options):
+                    start = lines
+            except (StopIteration, csv.Error):
+                # The rows are read again, with the error.
+                pass
+        self._offset += sum(len(line.encode()) for line in start)
+        self._line = len(start)
+
+    def _text(self) -> IO[str]:
+        """The rest of the file as text."""
+        self._file.seek(self._offset)
+        return os.fdopen(os.dup(self._file.fileno()), encoding="utf-8", newline="")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise copy_error(f"Cannot read file {self._path}: {error.strerror}.") from None
+        except UnicodeDecodeError as error:
+            raise copy_error(
+                f"Error in file {self._path}: Invalid UTF8-encoded string: {error}."
+            ) from None
 
 
-def _cells(
-    file: IO[str], path: str, types: Sequence[ColumnType], options: CsvOptions
-) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line that is not empty, and its number, without the header."""
-    for _ in range(options.skip):
-        file.readline()
-    delimiter = options.delimiter or _delimiter(file, len(types), options)
-    reader = csv.reader(file, **_dialect(delimiter, options))
-    is_first = True
-    try:
-        for cells in reader:
-            if not cells or (len(cells) == 1 and not cells[0] and len(types) > 1):
-                continue
-            if is_first and _is_header(cells, types, options):
-                is_first = False
-                continue
-            is_first = False
-            yield reader.line_num + options.skip, cells
-    except csv.Error as error:
-        raise copy_error(
-            f"Error in file {path} on line {reader.line_num + options.skip}: {error}."
-        ) from None
+def _recorded(lines: Iterable[str], into: list[str]) -> Iterator[str]:
+    for line in lines:
+        into.append(line)
+        yield line
+
+
+def _is_blank(cells: list[str], columns: int) -> bool:
+    return not cells or (len(cells) == 1 and not cells[0] and columns > 1)
 
 
 def _dialect(delimiter: str, options: CsvOptions) -> dict[str, Any]:
@@ -131,11 +240,8 @@ def _dialect(delimiter: str, options: CsvOptions) -> dict[str, Any]:
     }
 
 
-def _delimiter(file: IO[str], columns: int, options: CsvOptions) -> str:
+def _delimiter(line: str, columns: int, options: CsvOptions) -> str:
     """The first delimiter that makes as many cells of the first line as there are columns."""
-    start = file.tell()
-    line = file.readline()
-    file.seek(start)
     for delimiter in _DELIMITERS:
         try:
             cells = next(csv.reader([line], **_dialect(delimiter, options)), [])
@@ -172,17 +278,6 @@ def _character(name: str, value: Any) -> str:
     if len(character) != 1:
         raise binder_error(f"Copy csv option {name} must be a single character.")
     return character
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[str]]:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            yield file
-    except OSError as error:
-        raise copy_error(f"Cannot read file {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise copy_error(f"Error in file {path}: Invalid UTF8-encoded string: {error}.") from None
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
-from ._csv import Row
 from ._errors import binder_error, copy_error
+from ._parts import Part
 
 _UNSUPPORTED = (
     "Attempted to scan from unsupported python object. Can only scan from pandas/polars "
@@ -42,7 +43,7 @@ def is_table(value: Any) -> bool:
     return _kind(value) != ""
 
 
-def table_rows(value: Any, label: str, names: Sequence[str]) -> Iterator[Row]:
+def table_parts(value: Any, label: str, names: Sequence[str]) -> Iterator[Part]:
     """The rows of a table, in the order of its columns; of dictionaries, by these names.
 
     :param label: what to call the table in errors
@@ -51,13 +52,15 @@ def table_rows(value: Any, label: str, names: Sequence[str]) -> Iterator[Row]:
     kind = _kind(value)
     if not kind:
         raise binder_error(_UNSUPPORTED)
-    if kind == "dicts":
-        return _numbered(_dict_values(row, names) for row in value)
-    width = len(value.columns) if kind != "arrow" else value.num_columns
-    if width != len(names):
-        raise binder_error(f"{label} has {width} columns but {len(names)} columns were expected.")
-    readers = {"pandas": _pandas_rows, "polars": _polars_rows, "arrow": _arrow_rows}
-    return _numbered(readers[kind](value))
+    length = value.num_rows if kind == "arrow" else len(value)
+    if kind != "dicts":
+        width = len(value.columns) if kind != "arrow" else value.num_columns
+        if width != len(names):
+            raise binder_error(
+                f"{label} has {width} columns but {len(names)} columns were expected."
+            )
+    for start in range(0, length, _CHUNK):
+        yield Part(_COLUMNS[kind](value, start, names), partial(_place, start + 1))
 
 
 def parquet_table(path: str) -> Any:
@@ -90,29 +93,35 @@ def _kind(value: Any) -> str:
     return ""
 
 
-def _numbered(rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
-    for number, values in enumerate(rows, 1):
-        yield Row(f"Error in row {number}", list(values))
+def _place(first: int, index: int) -> str:
+    return f"Error in row {first + index}"
 
 
-def _dict_values(row: Mapping[Any, Any], names: Sequence[str]) -> list[Any]:
-    for key in row:
-        if key not in names:
+def _dict_columns(rows: Any, start: int, names: Sequence[str]) -> list[list[Any]]:
+    part = rows[start : start + _CHUNK]
+    for row in part:
+        if not row.keys() <= set(names):
+            (key, *_) = (key for key in row if key not in names)
             raise binder_error(f"Cannot find property {key}. Rows have {', '.join(names)}.")
-    return [row.get(name) for name in names]
+    return [[row.get(name) for row in part] for name in names]
 
 
-def _pandas_rows(frame: Any) -> Iterator[tuple[Any, ...]]:
-    for start in range(0, len(frame), _CHUNK):
-        part = frame.iloc[start : start + _CHUNK]
-        yield from zip(*(part.iloc[:, index].tolist() for index in range(part.shape[1])))
+def _pandas_columns(frame: Any, start: int, names: Sequence[str]) -> list[list[Any]]:
+    part = frame.iloc[start : start + _CHUNK]
+    return [part.iloc[:, index].tolist() for index in range(len(names))]
 
 
-def _polars_rows(frame: Any) -> Iterator[tuple[Any, ...]]:
-    yield from frame.iter_rows()
+def _polars_columns(frame: Any, start: int, names: Sequence[str]) -> list[list[Any]]:
+    return [column.to_list() for column in frame.slice(start, _CHUNK).get_columns()]
 
 
-def _arrow_rows(table: Any) -> Iterator[tuple[Any, ...]]:
-    for start in range(0, table.num_rows, _CHUNK):
-        part = table.slice(start, _CHUNK)
-        yield from zip(*(column.to_pylist() for column in part.columns))
+def _arrow_columns(table: Any, start: int, names: Sequence[str]) -> list[list[Any]]:
+    return [column.to_pylist() for column in table.slice(start, _CHUNK).columns]
+
+
+_COLUMNS = {
+    "dicts": _dict_columns,
+    "pandas": _pandas_columns,
+    "polars": _polars_columns,
+    "arrow": _arrow_columns,
+}

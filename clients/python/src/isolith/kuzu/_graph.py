@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._blocking import BlockingClient
 from .._call import Endpoint
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from .._call import Call
     from .._server import LocalServer
 
+T = TypeVar("T")
+
 # Queries that only read need no key to be repeated.
 _WRITE = Endpoint("POST", "/graph/query", keyed=True)
 _READ = Endpoint("POST", "/graph/query", repeatable=True)
+_IMPORT = Endpoint("POST", "/graph/import", keyed=True)
 
 # The rows of a page: as many as the server allows, as all of them are wanted.
 _PAGE_ROWS = 10_000
@@ -35,6 +38,18 @@ class Rows(NamedTuple):
 
     columns: list[str]
     rows: list[list[Any]]
+
+
+class Taken(NamedTuple):
+    """How many rows were imported, and how many bytes they are."""
+
+    rows: int
+    bytes: int
+
+    @classmethod
+    def from_json(cls, reply: Any) -> Taken:
+        """What the server replied."""
+        return cls(reply["rows"], reply["bytes"])
 
 
 class _Page(NamedTuple):
@@ -128,9 +143,9 @@ class Execution:
             token = page.next
         return Rows(page.columns, rows)
 
-    def send(self, body: bytes) -> None:
-        """Runs a query that returns no rows; the request is serialized already."""
-        self._send(_WRITE(_Page.from_json, raw_body=body))
+    def import_rows(self, body: bytes) -> Taken:
+        """Imports rows; the request is serialized already."""
+        return self._send(_IMPORT(Taken.from_json, raw_body=body))
 
     def interrupt(self) -> None:
         """Cancels it. The query that is running, and later ones, fail."""
@@ -157,7 +172,7 @@ class Execution:
         if self._client is not None:
             self._graph.release(self, self._client)
 
-    def _send(self, call: Call[_Page]) -> _Page:
+    def _send(self, call: Call[T]) -> T:
         client = self._client
         if client is None or self.is_interrupted:
             raise KuzuError("Interrupted.", code="interrupted")

@@ -114,10 +114,24 @@ class Edits:
         if not self._edits:
             return text
         parts, position = [], 0
-        for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
+        for start, end, new in self._sorted():
             parts += [text[position:start], new]
             position = end
         return "".join(parts) + text[position:]
+
+    def origin(self, offset: int) -> int:
+        """Where something in the changed text is from: an offset in the text before."""
+        longer = 0
+        for start, end, new in self._sorted():
+            if offset < start + longer:
+                break
+            if offset < start + longer + len(new):
+                return start
+            longer += len(new) - (end - start)
+        return offset - longer
+
+    def _sorted(self) -> list[tuple[int, int, str]]:
+        return sorted(self._edits, key=lambda edit: edit[:2])
 
 
 class Derived(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from ..errors import BadInput
 from . import _tables
 from ._binder import Bound
 from ._copying import CopyFrom, Files, Parameter, Subquery, Variable
@@ -19,7 +20,7 @@ from ._tokens import tokenize
 from ._values import Shapes, check_names, derived_value, sent
 
 if TYPE_CHECKING:
-    from ._copy import Target
+    from ._copy import Copy
     from .connection import Connection
 
 _DECLARE: dict[type, Callable[..., str]] = {
@@ -90,7 +91,14 @@ class Run:
         bound, catalog = self._tables.bound(query, self._execution)
         if bound.is_write:
             self._check_writable()
-        columns, rows = self._execution.query(bound.text, parameters(bound), bound.is_write)
+        try:
+            columns, rows = self._execution.query(bound.text, parameters(bound), bound.is_write)
+        except BadInput as error:
+            if bound.text != query.text:
+                from ._violations import show_given_text
+
+                show_given_text(error, query.text, bound)
+            raise
         shapes = Shapes(catalog, lambda ids: find_nodes(ids, self._execution))
         return Answer(columns, shapes.rows(columns, rows, bound.recursive), bound.kinds)
 
@@ -135,40 +143,46 @@ class Run:
 
     def _copy(self, statement: CopyFrom) -> Answer:
         # Most programs do not copy anything.
-        from ._copy import copy_rows, file_rows, frame_rows, target_of
+        from ._copy import Copy, target_of
 
         catalog = self._tables.catalog(self._execution, is_fresh=True)
         target = target_of(statement, catalog)
+        copy = Copy(target, self._execution)
+        try:
+            self._copy_from(statement, copy)
+        except KuzuError as error:
+            if copy.count:
+                error.hint = f"{copy.count} rows were copied before"
+            raise
+        return _message(f"{copy.count} tuples have been copied to the {target.name} table.")
+
+    def _copy_from(self, statement: CopyFrom, copy: Copy) -> None:
         source = statement.source
         if isinstance(source, Subquery):
-            rows = self._subquery_rows(source, target)
+            answer = self._subquery(source)
+            copy.answer(answer.rows, len(answer.columns))
         elif isinstance(source, Files):
             check_names(self._given, frozenset())
-            rows = file_rows(source, target, statement.options)
+            copy.files(source, statement.options)
         elif isinstance(source, Parameter):
             check_names(self._given, frozenset((source.name,)))
             if source.name not in self._given:
                 raise KuzuError(f"Parameter {source.name} not found.", code="bad_input")
-            rows = frame_rows(self._given[source.name], f"${source.name}", target)
+            copy.table(self._given[source.name], f"${source.name}")
         else:
             check_names(self._given, frozenset())
-            rows = frame_rows(self._variable(source), source.name, target)
-        count = copy_rows(target, rows, self._execution)
-        return _message(f"{count} tuples have been copied to the {target.name} table.")
+            copy.table(self._variable(source), source.name)
 
     def _variable(self, source: Variable) -> Any:
         from ._frames import find_variable
 
         return find_variable(source.name, self._frame)
 
-    def _subquery_rows(self, source: Subquery, target: Target) -> Any:
-        from ._copy import answer_rows
-
+    def _subquery(self, source: Subquery) -> Answer:
         query = parse_statement(source.text, list(source.tokens))
         if not isinstance(query, Query):
             raise parser_error("COPY ... FROM (...) takes a query.")
-        answer = self._query(query)
-        return answer_rows(answer.rows, len(answer.columns), target)
+        return self._query(query)
 
     def _check_writable(self) -> None:
         if self._connection.database.read_only:
