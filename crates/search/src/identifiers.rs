@@ -45,6 +45,9 @@ impl Stemmer {
 
     /// The stem of a word. The index splits a word with digits; this joins the parts again.
     pub(crate) fn stem(&mut self, word: &str) -> String {
+        if let Some(stem) = self.0.term_of_word(word) {
+            return stem.to_owned();
+        }
         let mut stem = String::with_capacity(word.len());
         let mut last = None;
         self.0.for_each(word, &mut |term, position| {

@@ -89,6 +89,14 @@ impl Tokenizer {
         }
     }
 
+    /// The only term of a word of lower-case ASCII letters. `None` for other texts.
+    pub fn term_of_word<'w>(&'w mut self, word: &'w str) -> Option<&'w str> {
+        // A term of this length is not truncated.
+        let is_word = (1..=MAX_TERM_BYTES - char::MAX.len_utf8()).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_word.then(|| self.stems.stem(word))
+    }
+
     /// Returns a cursor over the terms of a text.
     pub fn terms<'t>(&'t mut self, text: &'t str) -> Terms<'t> {
         self.queue.restart();

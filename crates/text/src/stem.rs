@@ -2,15 +2,20 @@
 
 use frostem::{Algorithm, Stemmer};
 
-/// Number of cached stems: enough for most words of a text, small enough for the CPU cache.
-const CACHE_SIZE: usize = 4096;
+/// Number of cached stems at first: enough for a query. Most tokenizers are made for one.
+const MIN_SIZE: usize = 64;
 
-/// StemCache words and caches the results, because most words of a text are repeated.
+/// The maximum: enough for most words of a text, small enough for the CPU cache.
+const MAX_SIZE: usize = 4096;
+
+/// Stems words and caches the results, because most words of a text are repeated.
 #[derive(Clone)]
 pub(super) struct StemCache {
     english: Stemmer,
     /// A word has one slot, by its hash; it replaces the previous word there.
     slots: Vec<CachedStem>,
+    /// Number of words that have been stemmed since the cache has this size.
+    missed: usize,
 }
 
 #[derive(Clone, Default)]
@@ -21,7 +26,7 @@ struct CachedStem {
 
 impl Default for StemCache {
     fn default() -> Self {
-        Self { english: Stemmer::new(Algorithm::English), slots: Vec::new() }
+        Self { english: Stemmer::new(Algorithm::English), slots: Vec::new(), missed: 0 }
     }
 }
 
@@ -31,17 +36,27 @@ impl StemCache {
         if !has_stem(word) {
             return word;
         }
-        if self.slots.is_empty() {
-            self.slots.resize_with(CACHE_SIZE, CachedStem::default);
+        if self.missed >= self.slots.len() && self.slots.len() < MAX_SIZE {
+            self.grow();
         }
-        let cached = &mut self.slots[hash(word) % CACHE_SIZE];
+        let size = self.slots.len();
+        let cached = &mut self.slots[hash(word) % size];
         if cached.word != word {
+            self.missed = self.missed.saturating_add(1);
             cached.word.clear();
             cached.word.push_str(word);
             cached.stem.clear();
             cached.stem.push_str(&self.english.stem(word));
         }
         if cached.stem.is_empty() { word } else { &cached.stem }
+    }
+
+    /// Grows in few steps, each of which forgets what was cached.
+    fn grow(&mut self) {
+        let size = (8 * self.slots.len()).clamp(MIN_SIZE, MAX_SIZE);
+        self.slots.clear();
+        self.slots.resize_with(size, CachedStem::default);
+        self.missed = 0;
     }
 }
 
@@ -79,13 +94,22 @@ mod tests {
     #[test]
     fn words_that_share_a_slot_keep_their_stems() {
         let mut stems = StemCache::default();
-        let words: Vec<String> = (0..3 * CACHE_SIZE)
+        let words: Vec<String> = (0..3 * MAX_SIZE)
             .map(|n| n.to_string().bytes().map(|digit| char::from(b'g' + digit - b'0')).collect())
             .map(|name: String| name + "connections")
             .collect();
         for word in words.iter().chain(&words) {
             assert_eq!(stems.stem(word), &word[..word.len() - "ions".len()]);
         }
-        assert_eq!(stems.slots.len(), CACHE_SIZE);
+        assert_eq!(stems.slots.len(), MAX_SIZE);
+    }
+
+    #[test]
+    fn the_cache_stays_small_for_few_words() {
+        let mut stems = StemCache::default();
+        for word in ["connections", "running", "is", "tested"].repeat(1000) {
+            stems.stem(word);
+        }
+        assert_eq!(stems.slots.len(), MIN_SIZE);
     }
 }

@@ -187,6 +187,18 @@ proptest! {
     }
 
     #[test]
+    fn a_word_has_the_term_of_its_text(word in "[a-z]{0,140}|[a-zA-Z0-9_é' ]{1,10}") {
+        for analyzer in [Analyzer::Code, Analyzer::Prose] {
+            let term = Tokenizer::new(analyzer).term_of_word(&word).map(str::to_owned);
+            let is_word = word.bytes().all(|byte| byte.is_ascii_lowercase());
+            prop_assert_eq!(term.is_some(), is_word && (1..=124).contains(&word.len()));
+            if let Some(term) = term {
+                prop_assert_eq!(terms(analyzer, &word), [term]);
+            }
+        }
+    }
+
+    #[test]
     fn spaces_separate(left in any_text(), right in any_text()) {
         for analyzer in [Analyzer::Code, Analyzer::Prose] {
             let mut separate = terms(analyzer, &left);
