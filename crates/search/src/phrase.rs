@@ -1,6 +1,6 @@
 //! Phrase matching: finds a pasted error message or a quoted line in a text.
 
-use std::collections::HashMap;
+use isolith_types::FastMap;
 
 use crate::identifiers::is_name_char;
 
@@ -21,7 +21,9 @@ const MAX_PLACEHOLDER_BYTES: usize = 40;
 pub struct Phrase {
     words: Vec<String>,
     /// The positions of each word in the query.
-    positions: HashMap<String, Vec<usize>>,
+    positions: FastMap<String, Vec<usize>>,
+    /// The shapes of the words.
+    shapes: u64,
 }
 
 /// A run of matching words that ends at the current word of the text.
@@ -51,11 +53,13 @@ impl Phrase {
         if words.len() < MIN_RUN_WORDS {
             return Self::default();
         }
-        let mut positions: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut positions: FastMap<String, Vec<usize>> = FastMap::default();
+        let mut shapes = 0;
         for (at, word) in words.iter().enumerate() {
             positions.entry(word.clone()).or_default().push(at);
+            shapes |= shape(word);
         }
-        Self { words, positions }
+        Self { words, positions, shapes }
     }
 
     /// Whether the query is too short or too long for a phrase.
@@ -83,6 +87,16 @@ impl Phrase {
                     runs.iter_mut().for_each(|run| run.slack = MAX_PLACEHOLDER_WORDS);
                     continue;
                 }
+                Token::Word(word) if word.is_ascii() => {
+                    // Most words of a text are none of the query's.
+                    if shape(word) & self.shapes == 0 {
+                        runs.clear();
+                        continue;
+                    }
+                    lower.clear();
+                    lower.push_str(word);
+                    lower.make_ascii_lowercase();
+                }
                 Token::Word(word) => {
                     lower.clear();
                     lower.extend(word.chars().flat_map(char::to_lowercase));
@@ -100,6 +114,15 @@ impl Phrase {
         }
         best as f32 / self.words.len().max(1) as f32
     }
+}
+
+/// One bit for the length of a word, its first and its last letter in either case. Words of
+/// different shapes are different words.
+fn shape(word: &str) -> u64 {
+    const CASE: u8 = b'a' ^ b'A';
+    let letter = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(byte | CASE));
+    let bytes = word.as_bytes();
+    1 << ((letter(bytes.first()) + 5 * letter(bytes.last()) + 11 * bytes.len()) % 64)
 }
 
 /// Extends the longest run that the query word at `at` continues, or starts a new one.
@@ -131,13 +154,13 @@ impl<'t> Iterator for Tokens<'t> {
 
     fn next(&mut self) -> Option<Token<'t>> {
         loop {
-            let start = self.rest.find(|c: char| is_name_char(c) || c == '%' || c == '{')?;
+            let start = token_start(self.rest)?;
             let text = &self.rest[start..];
             if let Some(length) = placeholder(text) {
                 self.rest = &text[length..];
                 return Some(Token::Placeholder);
             }
-            let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
+            let end = name_length(text);
             self.rest = &text[end.max(1)..];
             let word = &text[..end];
             // Skip the prefix of a string literal, as in `f"…"`: a message may continue in it.
@@ -149,6 +172,59 @@ impl<'t> Iterator for Tokens<'t> {
             }
         }
     }
+}
+
+/// What an ASCII character can begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Name,
+    Placeholder,
+    Gap,
+}
+
+const CLASSES: [Class; 128] = {
+    let mut classes = [Class::Gap; 128];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        classes[byte as usize] = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => Class::Name,
+            b'%' | b'{' => Class::Placeholder,
+            _ => Class::Gap,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// Where the first name or placeholder of a text may begin.
+fn token_start(text: &str) -> Option<usize> {
+    find(text, |byte| CLASSES[usize::from(byte)] != Class::Gap, true)
+}
+
+/// The length of the name at the start of a text.
+fn name_length(text: &str) -> usize {
+    find(text, |byte| CLASSES[usize::from(byte)] != Class::Name, false).unwrap_or(text.len())
+}
+
+/// The position of the first character that matches, or that is not ASCII and may be in a name or,
+/// if `in_name` is false, may not.
+fn find(text: &str, matches_ascii: impl Fn(u8) -> bool, in_name: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let (matches, length) = match byte.is_ascii() {
+            true => (matches_ascii(byte), 1),
+            false => {
+                let c = text[at..].chars().next()?;
+                (is_name_char(c) == in_name, c.len_utf8())
+            }
+        };
+        if matches {
+            return Some(at);
+        }
+        at += length;
+    }
+    None
 }
 
 /// The length of the placeholder at the start of a text: `%s`, `%5.2f`, `%(name)s`, `{}`.
@@ -170,7 +246,25 @@ fn placeholder(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn tokens_begin_and_end_at_characters(text in "[a-zA-Z0-9_%{}\"' \n.\u{b2}\u{e9}\u{130}\u{2014}\u{4e00}]{0,12}") {
+            let begins = |c: char| is_name_char(c) || c == '%' || c == '{';
+            prop_assert_eq!(token_start(&text), text.find(begins));
+            let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
+            prop_assert_eq!(name_length(&text), end);
+        }
+
+        #[test]
+        fn words_have_the_same_shape_in_upper_and_lower_case(word in "[a-zA-Z0-9_]{1,20}") {
+            prop_assert_eq!(shape(&word), shape(&word.to_lowercase()));
+            prop_assert_eq!(shape(&word), shape(&word.to_uppercase()));
+        }
+    }
 
     fn share(query: &str, text: &str) -> f32 {
         Phrase::parse(query).share_in(text)
