@@ -13,7 +13,7 @@ use isolith_protocol::{
 };
 use isolith_search::{
     CandidateFile, ChunkCandidate, CodeQuery, FileRole, Fit, IdentifierDefinition, Phrase,
-    RankedChunk, SearchMode, file_roles, is_exact_match, rank_chunks,
+    RankedChunk, SearchMode, Stemmer, file_roles, is_exact_match, rank_chunks,
 };
 use isolith_segment::exact::floats;
 use isolith_segment::text::{Analyzer, FieldWeight, Keywords, field};
@@ -442,24 +442,26 @@ impl LoadedChunks {
         let ids = chunks.iter().map(|it| it.as_ref().map_or(0, |chunk| chunk.file));
         let files = snapshot.files_by_id(&ids.collect::<Vec<u64>>())?;
         let stored = chunks.into_iter().zip(files);
+        let mut stemmer = Stemmer::new();
         let hit = |(ranked, (chunk, file)): (RankedChunk, (Option<StoredChunk>, _))| {
             // Only what the database has in the same version counts.
             let chunk = chunk.filter(|it| self.chunks[&it.row].change == it.change)?;
-            Some(self.hit(query, ranked, chunk, file?, &row))
+            let text = chunk.text.as_deref().unwrap_or_default();
+            let symbol = query.best_symbol(text, chunk.start_line, &chunk.symbols, &mut stemmer);
+            Some(self.hit(symbol, ranked, chunk, file?, &row))
         };
         Ok(ranked.into_iter().zip(stored).filter_map(hit).collect())
     }
 
+    /// `symbol` is the index of the symbol to be shown.
     fn hit(
         &self,
-        query: &CodeQuery,
+        symbol: Option<usize>,
         ranked: RankedChunk,
         chunk: StoredChunk,
         file: FileState,
         row: impl Fn(usize) -> u64,
     ) -> FoundChunk {
-        let text = chunk.text.unwrap_or_default();
-        let symbol = query.best_symbol(&text, chunk.start_line, &chunk.symbols);
         FoundChunk {
             root: file.root,
             path: file.path,
@@ -471,7 +473,7 @@ impl LoadedChunks {
             symbol: symbol.and_then(|at| chunk.symbols.into_iter().nth(at)),
             parent: chunk.parent,
             signature: chunk.signature,
-            text,
+            text: chunk.text.unwrap_or_default(),
             score: ranked.score,
             why: ranked.explanation,
             also: ranked.also.into_iter().map(|it| self.chunks[&row(it)].place()).collect(),

@@ -35,12 +35,24 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Stems words as the text index does.
-pub(crate) struct Stemmer(Tokenizer);
+/// Stems words as the text index does. Reuse it: it caches stems.
+pub struct Stemmer(Tokenizer);
+
+impl Default for Stemmer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Stemmer {
-    pub(crate) fn new() -> Self {
+    /// A stemmer with an empty cache.
+    pub fn new() -> Self {
         Self(Tokenizer::new(Analyzer::Code))
+    }
+
+    /// Calls `visit` with each term of a text.
+    pub(crate) fn for_each_term(&mut self, text: &str, visit: &mut dyn FnMut(&str)) {
+        self.0.for_each(text, &mut |term, _| visit(term));
     }
 
     /// The stem of a word. The index splits a word with digits; this joins the parts again.
@@ -69,7 +81,19 @@ impl Stemmer {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn stems_begin_like_their_words(name in "[a-zA-Z][a-zA-Z0-9_éß\u{301}-]{0,20}|[a-z]{1,6}") {
+            let first = name[..1].to_lowercase();
+            for joined in Stemmer::new().joined(&split_words(&name)) {
+                prop_assert!(joined.starts_with(&first), "{name}: {joined}");
+            }
+        }
+    }
 
     #[test]
     fn names_are_split_into_words() {

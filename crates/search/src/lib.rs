@@ -25,6 +25,7 @@ mod weights;
 pub use explanation::{DefinitionBoost, Explanation, Penalty};
 pub use fit::Fit;
 pub use fusion::{FusedRow, Placed, fuse};
+pub use identifiers::Stemmer;
 pub use memory::{DrawerCandidate, MemoryFit, MemoryWeights, RankedDrawer, rank_drawers};
 pub use paths::{FileRole, FileRoles, file_roles};
 pub use phrase::Phrase;

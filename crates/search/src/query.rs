@@ -4,6 +4,7 @@ mod names;
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use isolith_text::{Analyzer, query_terms};
 
@@ -110,12 +111,26 @@ impl CodeQuery {
 
     /// Whether a file stem equals a run of at most `max_words` consecutive words of the query.
     pub(crate) fn matches_stem(&self, stem: &str, max_words: usize, stemmer: &mut Stemmer) -> bool {
+        if !self.has_run_like(stem) {
+            return false;
+        }
         let words = split_words(stem);
         !words.is_empty()
             && stemmer
                 .joined(&words)
                 .iter()
                 .any(|joined| self.runs.get(joined).is_some_and(|&length| length <= max_words))
+    }
+
+    /// Whether a run begins with the first letter of a file stem, unless that is not ASCII. No
+    /// other can be equal: stemming keeps the beginnings of words.
+    fn has_run_like(&self, stem: &str) -> bool {
+        let first = stem.chars().find(|c| c.is_alphanumeric());
+        let Some(first) = first.filter(char::is_ascii_alphabetic) else { return true };
+        let mut start = [0; 4];
+        let start: &str = first.to_ascii_lowercase().encode_utf8(&mut start);
+        let next = self.runs.range::<str, _>((Bound::Included(start), Bound::Unbounded)).next();
+        next.is_some_and(|(run, _)| run.starts_with(start))
     }
 
     /// How well a symbol's name matches the query: 3 for one of the identifiers, 2 if only the

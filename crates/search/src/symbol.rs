@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use isolith_text::{Analyzer, Tokenizer};
 use isolith_types::Symbol;
 
 use crate::CodeQuery;
@@ -17,24 +16,28 @@ impl CodeQuery {
     /// definition and in the comment above. Words that few of the definitions contain count more.
     ///
     /// `text` is the chunk that defines the symbols, and `start_line` its first line.
-    pub fn best_symbol(&self, text: &str, start_line: u32, symbols: &[Symbol]) -> Option<usize> {
+    pub fn best_symbol(
+        &self,
+        text: &str,
+        start_line: u32,
+        symbols: &[Symbol],
+        stemmer: &mut Stemmer,
+    ) -> Option<usize> {
         if symbols.len() < 2 {
             return (!symbols.is_empty()).then_some(0);
         }
-        let mut tokenizer = Tokenizer::new(Analyzer::Code);
         let words: Vec<BTreeSet<String>> = definitions(text, start_line, symbols)
             .into_iter()
-            .map(|definition| self.words_in(&definition, &mut tokenizer))
+            .map(|definition| self.words_in(&definition, stemmer))
             .collect();
         let spread = |word: &String| words.iter().filter(|words| words.contains(word)).count();
         let weight = |word: &String| 1.0 / spread(word) as f32;
         let total: f32 =
             words.iter().flatten().collect::<BTreeSet<_>>().into_iter().map(weight).sum();
-        let mut stemmer = Stemmer::new();
         let mut best = (0, f32::MIN);
         for (index, (symbol, words)) in symbols.iter().zip(&words).enumerate() {
             let share = words.iter().map(weight).sum::<f32>() / total.max(1.0);
-            let score = self.name_similarity(&symbol.name, &mut stemmer) + share;
+            let score = self.name_similarity(&symbol.name, stemmer) + share;
             if score > best.1 {
                 best = (index, score);
             }
@@ -43,9 +46,9 @@ impl CodeQuery {
     }
 
     /// The words of the query that a text contains.
-    fn words_in(&self, text: &str, tokenizer: &mut Tokenizer) -> BTreeSet<String> {
+    fn words_in(&self, text: &str, stemmer: &mut Stemmer) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        tokenizer.for_each(text, &mut |term, _| {
+        stemmer.for_each_term(text, &mut |term| {
             if let Some(stem) = self.stems().get(term) {
                 found.insert(stem.clone());
             }
@@ -102,7 +105,7 @@ impl Queue {
             .iter()
             .map(|&(name, line)| Symbol { name: name.to_owned(), kind: SymbolKind::Function, line })
             .collect();
-        CodeQuery::parse(query).best_symbol(QUEUE, 10, &symbols)
+        CodeQuery::parse(query).best_symbol(QUEUE, 10, &symbols, &mut Stemmer::new())
     }
 
     #[test]

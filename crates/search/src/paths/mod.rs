@@ -8,6 +8,7 @@ mod versions;
 
 use std::fmt;
 
+use isolith_types::FastMap;
 use serde::{Deserialize, Serialize};
 
 use conventions::{folder_roles, name_roles};
@@ -129,12 +130,35 @@ impl FromIterator<FileRole> for FileRoles {
 
 /// The roles of a file by its path, which is relative and uses slashes.
 pub fn file_roles(path: &str) -> FileRoles {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let mut roles = name_roles(name);
-    for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
-        roles.extend(folder_roles(folder));
+    PathRoles::default().of(path)
+}
+
+/// The roles of several files. Those of their folders are found once.
+#[derive(Default)]
+pub(crate) struct PathRoles<'p> {
+    folders: FastMap<&'p str, FileRoles>,
+}
+
+impl<'p> PathRoles<'p> {
+    /// As [`file_roles`].
+    pub(crate) fn of(&mut self, path: &'p str) -> FileRoles {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut roles = name_roles(name);
+        roles.extend(self.of_folders(folders));
+        roles
     }
-    roles
+
+    fn of_folders(&mut self, folders: &'p str) -> FileRoles {
+        if let Some(known) = self.folders.get(folders) {
+            return *known;
+        }
+        let mut roles = FileRoles::default();
+        for folder in folders.split('/').filter(|folder| !folder.is_empty()) {
+            roles.extend(folder_roles(folder));
+        }
+        self.folders.insert(folders, roles);
+        roles
+    }
 }
 
 /// The file name without its last extension; `.gitignore` has none.

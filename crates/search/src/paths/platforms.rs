@@ -1,6 +1,10 @@
 //! Finds variants of one file for different platforms, such as `unix/pipe.rs` and
 //! `windows/pipe.rs`, or `poll_linux.go` and `poll_darwin.go`.
 
+use std::sync::LazyLock;
+
+use isolith_types::FastSet;
+
 /// The longest name of a platform.
 const MAX_NAME: usize = 12;
 
@@ -57,74 +61,79 @@ fn next_word(path: &str, from: usize) -> Option<std::ops::Range<usize>> {
     Some(start..end)
 }
 
+/// Operating systems, processors and runtimes.
+const PLATFORMS: [&str; 59] = [
+    "unix",
+    "posix",
+    "linux",
+    "android",
+    "windows",
+    "win",
+    "win32",
+    "win64",
+    "darwin",
+    "macos",
+    "mac",
+    "osx",
+    "apple",
+    "ios",
+    "bsd",
+    "freebsd",
+    "openbsd",
+    "netbsd",
+    "dragonfly",
+    "solaris",
+    "illumos",
+    "aix",
+    "plan9",
+    "fuchsia",
+    "haiku",
+    "cygwin",
+    "mingw",
+    "wasm",
+    "wasm32",
+    "wasi",
+    "wasip1",
+    "emscripten",
+    "amd64",
+    "x86",
+    "x64",
+    "386",
+    "i386",
+    "arm",
+    "arm64",
+    "armv7",
+    "aarch64",
+    "riscv",
+    "riscv64",
+    "ppc64",
+    "ppc64le",
+    "powerpc",
+    "s390x",
+    "mips",
+    "mips64",
+    "mipsle",
+    "mips64le",
+    "loong64",
+    "loongarch64",
+    "sse2",
+    "avx2",
+    "avx512",
+    "neon",
+    "jvm",
+    "unsupported",
+];
+
+static KNOWN: LazyLock<FastSet<&[u8]>> =
+    LazyLock::new(|| PLATFORMS.iter().map(|name| name.as_bytes()).collect());
+
 /// Whether a word names an operating system, a processor or a runtime.
 fn is_platform(word: &str) -> bool {
     let mut lower = [0; MAX_NAME];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word.as_bytes());
     lower.make_ascii_lowercase();
-    matches!(
-        &*lower,
-        b"unix"
-            | b"posix"
-            | b"linux"
-            | b"android"
-            | b"windows"
-            | b"win"
-            | b"win32"
-            | b"win64"
-            | b"darwin"
-            | b"macos"
-            | b"mac"
-            | b"osx"
-            | b"apple"
-            | b"ios"
-            | b"bsd"
-            | b"freebsd"
-            | b"openbsd"
-            | b"netbsd"
-            | b"dragonfly"
-            | b"solaris"
-            | b"illumos"
-            | b"aix"
-            | b"plan9"
-            | b"fuchsia"
-            | b"haiku"
-            | b"cygwin"
-            | b"mingw"
-            | b"wasm"
-            | b"wasm32"
-            | b"wasi"
-            | b"wasip1"
-            | b"emscripten"
-            | b"amd64"
-            | b"x86"
-            | b"x64"
-            | b"386"
-            | b"i386"
-            | b"arm"
-            | b"arm64"
-            | b"armv7"
-            | b"aarch64"
-            | b"riscv"
-            | b"riscv64"
-            | b"ppc64"
-            | b"ppc64le"
-            | b"powerpc"
-            | b"s390x"
-            | b"mips"
-            | b"mips64"
-            | b"mipsle"
-            | b"mips64le"
-            | b"loong64"
-            | b"loongarch64"
-            | b"sse2"
-            | b"avx2"
-            | b"avx512"
-            | b"neon"
-            | b"jvm"
-            | b"unsupported"
-    )
+    KNOWN.contains(&*lower)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Finds files in folders of older versions, such as `v1beta1/` beside `v1/`.
 
-use std::collections::HashMap;
+use isolith_types::FastMap;
 
 use super::{FileRole, name_roles};
 
@@ -39,7 +39,7 @@ struct Versioned<'p> {
 /// does not count as newer.
 pub(crate) fn superseded<'p>(paths: &[&'p str]) -> Vec<Option<&'p str>> {
     let split: Vec<Option<Versioned<'p>>> = paths.iter().map(|path| split(path)).collect();
-    let mut versions: HashMap<&str, Vec<Version>> = HashMap::new();
+    let mut versions: FastMap<&str, Vec<Version>> = FastMap::default();
     for it in split.iter().flatten() {
         versions.entry(it.before).or_default().push(it.version);
     }
@@ -72,8 +72,8 @@ impl Copies {
     fn in_first_versions<'p>(
         split: &[Option<Versioned<'p>>],
         paths: &[&'p str],
-    ) -> HashMap<&'p str, Self> {
-        let mut copies: HashMap<&str, Self> = HashMap::new();
+    ) -> FastMap<&'p str, Self> {
+        let mut copies: FastMap<&str, Self> = FastMap::default();
         for it in split.iter().flatten().filter(|it| it.name.eq_ignore_ascii_case("v1")) {
             let name = it.rest.rsplit('/').next().unwrap_or(it.rest);
             if it.before == it.parent && !name_roles(name).contains(FileRole::Entry) {

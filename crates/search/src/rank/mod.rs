@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use isolith_types::{Symbol, SymbolKind};
 
 use crate::identifiers::{Stemmer, is_name_char};
-use crate::paths::{FileRole, FileRoles, file_roles, stem, superseded};
+use crate::paths::{FileRole, FileRoles, PathRoles, stem, superseded};
 use crate::{CodeQuery, CodeWeights, DefinitionBoost, Explanation, Penalty, SearchMode};
 
 use scores::Scores;
@@ -180,17 +180,25 @@ impl Ranking<'_> {
     fn explain_files(&mut self) -> Vec<Explanation> {
         let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         let versions = superseded(&paths);
+        let mut roles = PathRoles::default();
         let mut files: Vec<Explanation> = (versions.into_iter().enumerate())
-            .map(|(file, older_version)| self.explain_file(file, older_version))
+            .map(|(file, older_version)| {
+                self.explain_file(file, roles.of(paths[file]), older_version)
+            })
             .collect();
         self.lower_variants(&paths, &mut files);
         files
     }
 
-    /// `older_version` is the name of the file's version, if a newer one exists.
-    fn explain_file(&mut self, file: usize, older_version: Option<&str>) -> Explanation {
+    /// `roles` are those of the path; `older_version` is the name of the file's version, if a newer
+    /// one exists.
+    fn explain_file(
+        &mut self,
+        file: usize,
+        mut roles: FileRoles,
+        older_version: Option<&str>,
+    ) -> Explanation {
         let CandidateFile { path, generated } = &self.files[file];
-        let mut roles = file_roles(path);
         if *generated {
             roles.insert(FileRole::Generated);
         }

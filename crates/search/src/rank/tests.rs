@@ -67,7 +67,12 @@ impl Search<'_> {
     fn shown(&self) -> String {
         let line = |hit: &RankedChunk| {
             let ChunkCandidate { file, start_line, symbols, .. } = self.candidates[hit.candidate];
-            let symbol = CodeQuery::parse(self.query).best_symbol("", start_line, symbols);
+            let symbol = CodeQuery::parse(self.query).best_symbol(
+                "",
+                start_line,
+                symbols,
+                &mut Stemmer::new(),
+            );
             let symbol = symbol.map_or("", |index| &symbols[index].name);
             let path = self.paths[file as usize];
             format!("{path}:{start_line} {symbol} {:.3}: {}\n", hit.score, hit.explanation)
