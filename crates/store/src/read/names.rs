@@ -1,7 +1,7 @@
 //! The names of definitions, from the lookup table of the graph.
 
 use isolith_protocol::StoreError;
-use isolith_sql::{Connection, OptionalExtension, params};
+use isolith_sql::{Connection, OptionalExtension, Statement, params};
 
 use super::Snapshot;
 use crate::sqlite::During;
@@ -68,10 +68,11 @@ fn find_with_prefix(
     limit: usize,
 ) -> isolith_sql::Result<Vec<String>> {
     let Some(names) = names(db)? else { return Ok(Vec::new()) };
+    let mut lookups = Lookups::of(&names)?;
     let mut found = Vec::new();
-    let mut next = names.first(prefix, true)?;
+    let mut next = lookups.first_from(prefix)?;
     while let Some(name) = next.filter(|name| name.starts_with(prefix)) {
-        next = names.first(&name, false)?;
+        next = lookups.first_after(&name)?;
         if name.len() > prefix.len() && is_name(&name) {
             found.push(name);
         }
@@ -91,9 +92,10 @@ fn find_one_error_from(
     let chars: Vec<char> = name.chars().take(MAX_CHARS + 1).collect();
     let names = names(db)?.filter(|_| chars.len() <= MAX_CHARS);
     let Some(names) = names else { return Ok(Vec::new()) };
-    let mut search = ErrorSearch { names, chars, left: MAX_LOOKUPS, found: Vec::new() };
+    let lookups = Lookups::of(&names)?;
+    let mut search = ErrorSearch { lookups, chars, left: MAX_LOOKUPS, found: Vec::new() };
     search.run()?;
-    let ErrorSearch { names, mut found, .. } = search;
+    let ErrorSearch { mut found, .. } = search;
     found.retain(|found| found != name);
     found.sort_unstable();
     found.dedup();
@@ -116,28 +118,47 @@ fn names(db: &dyn Connection) -> isolith_sql::Result<Option<Names<'_>>> {
     Ok(key.map(|key| Names { db, key }))
 }
 
+/// Statements that look for names, prepared once.
+struct Lookups<'a> {
+    key: u32,
+    from: Statement<'a>,
+    after: Statement<'a>,
+    equal: Statement<'a>,
+}
+
+impl<'a> Lookups<'a> {
+    fn of(names: &Names<'a>) -> isolith_sql::Result<Self> {
+        let db = names.db;
+        Ok(Self {
+            key: names.key,
+            from: db.prepare_cached(
+                "SELECT value FROM node_value \
+                 WHERE key = ?1 AND value >= ?2 AND typeof(value) = 'text' LIMIT 1",
+            )?,
+            after: db.prepare_cached(
+                "SELECT value FROM node_value \
+                 WHERE key = ?1 AND value > ?2 AND typeof(value) = 'text' LIMIT 1",
+            )?,
+            equal: db.prepare_cached("SELECT 1 FROM node_value WHERE key = ?1 AND value = ?2")?,
+        })
+    }
+
+    /// The first name from `from` on.
+    fn first_from(&mut self, from: &str) -> isolith_sql::Result<Option<String>> {
+        self.from.query_row(params![self.key, from], |row| row.get(0)).optional()
+    }
+
+    /// The first name after `name`.
+    fn first_after(&mut self, name: &str) -> isolith_sql::Result<Option<String>> {
+        self.after.query_row(params![self.key, name], |row| row.get(0)).optional()
+    }
+
+    fn exists(&mut self, name: &str) -> isolith_sql::Result<bool> {
+        self.equal.exists(params![self.key, name])
+    }
+}
+
 impl Names<'_> {
-    /// The first name from `from` on, or after it.
-    fn first(&self, from: &str, inclusive: bool) -> isolith_sql::Result<Option<String>> {
-        let sql = match inclusive {
-            true => {
-                "SELECT value FROM node_value \
-                 WHERE key = ?1 AND value >= ?2 AND typeof(value) = 'text' LIMIT 1"
-            }
-            false => {
-                "SELECT value FROM node_value \
-                 WHERE key = ?1 AND value > ?2 AND typeof(value) = 'text' LIMIT 1"
-            }
-        };
-        self.db.prepare_cached(sql)?.query_row(params![self.key, from], |row| row.get(0)).optional()
-    }
-
-    fn exists(&self, name: &str) -> isolith_sql::Result<bool> {
-        self.db
-            .prepare_cached("SELECT 1 FROM node_value WHERE key = ?1 AND value = ?2")?
-            .exists(params![self.key, name])
-    }
-
     fn definitions(&self, name: &str, limit: u32) -> isolith_sql::Result<Vec<(u64, String)>> {
         self.db
             .prepare_cached(
@@ -169,7 +190,7 @@ impl Names<'_> {
 
 /// Looks for names that differ from another in one typing error.
 struct ErrorSearch<'a> {
-    names: Names<'a>,
+    lookups: Lookups<'a>,
     chars: Vec<char>,
     /// Remaining lookups.
     left: u32,
@@ -180,7 +201,7 @@ impl ErrorSearch<'_> {
     fn run(&mut self) -> isolith_sql::Result<()> {
         for at in 0..=self.chars.len() {
             let prefix: String = self.chars[..at].iter().collect();
-            let Some(first) = self.names.first(&prefix, true)? else { break };
+            let Some(first) = self.lookups.first_from(&prefix)? else { break };
             if !first.starts_with(&prefix) {
                 break;
             }
@@ -198,12 +219,12 @@ impl ErrorSearch<'_> {
         if at < self.chars.len() {
             let mut other = self.chars.clone();
             other.remove(at);
-            self.check(&other)?;
+            self.check(&other, "")?;
         }
         if at + 1 < self.chars.len() {
             let mut other = self.chars.clone();
             other.swap(at, at + 1);
-            self.check(&other)?;
+            self.check(&other, "")?;
         }
         Ok(())
     }
@@ -215,29 +236,30 @@ impl ErrorSearch<'_> {
         while let Some(name) = next.filter(|_| self.left > 0) {
             let Some(rest) = name.strip_prefix(prefix) else { break };
             let Some(another) = rest.chars().next() else {
-                next = self.names.first(&name, false)?;
+                next = self.lookups.first_after(&name)?;
                 continue;
             };
             if is_name_char(another) {
                 let mut other = self.chars.clone();
                 other.insert(at, another);
-                self.check(&other)?;
+                self.check(&other, &name)?;
                 if at < self.chars.len() {
                     other.remove(at + 1);
-                    self.check(&other)?;
+                    self.check(&other, &name)?;
                 }
             }
             let Some(following) = successor(another) else { break };
-            next = self.names.first(&format!("{prefix}{following}"), true)?;
+            next = self.lookups.first_from(&format!("{prefix}{following}"))?;
             self.left = self.left.saturating_sub(1);
         }
         Ok(())
     }
 
-    fn check(&mut self, chars: &[char]) -> isolith_sql::Result<()> {
+    /// Adds a name if it exists. No name that could be it is before `first`.
+    fn check(&mut self, chars: &[char], first: &str) -> isolith_sql::Result<()> {
         self.left = self.left.saturating_sub(1);
         let name: String = chars.iter().collect();
-        if self.names.exists(&name)? {
+        if name.as_str() >= first && self.lookups.exists(&name)? {
             self.found.push(name);
         }
         Ok(())
