@@ -7,10 +7,10 @@ export interface Words {
 
 const KEYWORDS = ["MATCH", "OPTIONAL MATCH", "WHERE", "RETURN", "ORDER BY", "LIMIT", "SKIP", "WITH", "UNWIND", "CREATE", "MERGE", "SET",
   "DELETE", "DETACH DELETE", "REMOVE", "DISTINCT", "AND", "OR", "NOT", "IN", "STARTS WITH", "ENDS WITH", "CONTAINS", "IS NULL",
-  "IS NOT NULL", "EXISTS", "CASE", "WHEN", "THEN", "ELSE", "END", "ASC", "DESC", "UNION"];
+  "IS NOT NULL", "EXISTS", "CASE", "WHEN", "THEN", "ELSE", "END", "ASC", "DESC", "UNION", "CALL", "YIELD", "EXPLAIN"];
 const FUNCTIONS = ["count(", "collect(", "sum(", "avg(", "min(", "max(", "size(", "length(", "nodes(", "relationships(", "labels(", "type(",
   "id(", "properties(", "keys(", "coalesce(", "toLower(", "toUpper(", "toString(", "toInteger(", "split(", "substring(", "replace(",
-  "head(", "last(", "tail(", "range(", "shortestPath("];
+  "head(", "last(", "tail(", "range(", "shortestPath(", "date(", "datetime(", "duration("];
 const PROPERTIES = ["name", "qualified_name", "path", "line", "start_line", "end_line", "language", "kind", "signature", "exported", "test",
   "id", "certainty", "type_only"];
 
