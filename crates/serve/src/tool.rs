@@ -141,7 +141,7 @@ pub(crate) struct Call {
 }
 
 /// The tools that are listed unless others are selected: those that answer most of the requests in
-/// `bench/tools`, see `cargo xtask eval tools`.
+/// `bench/tools`, see `rank.py` there.
 pub(crate) const USUAL: [&str; 12] = [
     "search_code",
     "read_chunk",
