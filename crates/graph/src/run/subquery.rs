@@ -61,7 +61,7 @@ pub(super) fn value<'r>(
         match (kind, columns) {
             (SubqueryKind::Exists, _) => return Ok(Flow::Stop),
             (SubqueryKind::Collect, [column]) => {
-                // As `collect` does, which this is named after, without leaving out null.
+                // Unlike `collect()`, it keeps nulls.
                 held.keep(row[*column].held())?;
                 values.push(row[*column].clone());
             }
