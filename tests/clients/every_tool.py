@@ -125,6 +125,10 @@ async def facts(visit, _place):
     assert [fact["object"] for fact in found] == ["Globex"], found
     await visit.call("fact_timeline", entity="Ann")
     await visit.call("fact_invalidate", id=found[0]["id"], at="2026-01-01")
+    wrong = await visit.call("fact_add", subject="Ann", predicate="works_at", object="Wrong Ltd")
+    await visit.call("fact_retract", id=wrong["id"])
+    found = (await visit.call("fact_query", text="wrong", state="retracted"))["facts"]
+    assert [fact["state"] for fact in found] == ["retracted"], found
     await visit.call("fact_stats")
     await visit.refused("not_found", "fact_invalidate", id="f999999")
     await visit.refused("bad_input", "fact_add", subject="Ann", predicate="born", object="1990", valid_from="yesterday")

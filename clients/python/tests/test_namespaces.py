@@ -149,6 +149,22 @@ def test_facts(db: isolith.Client) -> None:
     (then,) = db.facts.query("Max", as_of="2023-05-05")
     assert then.object == "Berlin"
     assert [fact.object for fact in db.facts.timeline("Max")] == ["Berlin", "Hamburg"]
+    assert [fact.object for fact in db.facts.timeline("Max", as_of="2023-05-05")] == ["Berlin"]
+    declared = db.facts.declare_predicate("lives_in", single_valued=True)
+    assert declared.single_valued and [one.name for one in db.facts.predicates()] == ["lives_in"]
+    several = db.facts.add_many(
+        [
+            {"subject": "Max", "predicate": "knows", "object": "Hamburg"},
+            {"subject": "Max", "predicate": "lives_in", "object": "Berlin"},
+        ]
+    )
+    assert (several.created, several.rejected_count) == (1, 1)
+    assert [(one.row, one.code) for one in several.rejected] == [(1, "already_exists")]
+    (knows,) = db.facts.query(text="max knows", state="current")
+    assert db.facts.retract(knows.id).changed and not db.facts.retract(knows.id).changed
+    (knows,) = db.facts.query("Max", state="retracted")
+    assert (knows.state, knows.current, knows.retracted_at is None) == ("retracted", False, False)
+    assert db.facts.stats(as_of="2023-05-05").current == 1
     ended = db.facts.invalidate(subject="Max", predicate="lives_in", at="2026-01-01")
     assert ended.changed and ended.valid_to == "2026-01-01"
     stats = db.facts.stats()

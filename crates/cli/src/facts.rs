@@ -1,13 +1,15 @@
 //! `isolith fact`.
 
+mod import;
+
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use isolith_engine::{Engine, EngineOptions, Key, StorePlace};
 use isolith_types::{
     AddedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats, Failure, Moment,
-    NewFact, Supersede, WhichFact, counted,
+    NewFact, Predicate, Supersede, WhichFact, counted,
 };
 use serde_json::{Value, json};
 
@@ -18,15 +20,53 @@ use crate::table::table;
 
 /// A command on facts.
 pub(crate) enum FactCommand {
-    Add { fact: Box<NewFact>, key: Option<Key> },
+    Read(FactRead),
+    Write(FactWrite),
+    Import(PathBuf),
+}
+
+pub(crate) enum FactRead {
     Query(FactQuery),
-    Invalidate { which: WhichFact, at: Option<Moment>, key: Option<Key> },
-    Supersede { change: Box<Supersede>, key: Option<Key> },
-    Timeline { entity: Option<String>, limit: u32, offset: u64 },
-    Stats,
+    Timeline { entity: Option<String>, as_of: Option<Moment>, limit: u32, offset: u64 },
+    Stats { as_of: Option<Moment> },
+    Predicates { limit: u32, offset: u64 },
     Entities(EntityQuery),
     Entity { name: String },
+}
+
+pub(crate) enum FactWrite {
+    Add { fact: Box<NewFact>, key: Option<Key> },
+    Invalidate { which: WhichFact, at: Option<Moment>, key: Option<Key> },
+    Supersede { change: Box<Supersede>, key: Option<Key> },
+    Retract { which: WhichFact, key: Option<Key> },
+    Declare { predicate: String, single_valued: bool, key: Option<Key> },
     Describe { patch: EntityPatch, key: Option<Key> },
+}
+
+impl From<FactRead> for FactCommand {
+    fn from(command: FactRead) -> Self {
+        Self::Read(command)
+    }
+}
+
+impl From<FactWrite> for FactCommand {
+    fn from(command: FactWrite) -> Self {
+        Self::Write(command)
+    }
+}
+
+/// The result of a command, as JSON and as text.
+struct FactAnswer {
+    document: Value,
+    text: String,
+    /// Why a part of it failed.
+    error: Option<Failure>,
+}
+
+impl From<(Value, String)> for FactAnswer {
+    fn from((document, text): (Value, String)) -> Self {
+        Self { document, text, error: None }
+    }
 }
 
 pub(crate) fn run(
@@ -34,64 +74,112 @@ pub(crate) fn run(
     command: FactCommand,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let create = matches!(command, FactCommand::Add { .. } | FactCommand::Describe { .. });
-    let writes =
-        create || matches!(command, FactCommand::Invalidate { .. } | FactCommand::Supersede { .. });
+    let writes = !matches!(command, FactCommand::Read(_));
+    let create = match &command {
+        FactCommand::Read(_) => false,
+        FactCommand::Write(write) => write.creates(),
+        FactCommand::Import(_) => true,
+    };
     let mut session = Session::open(store, EngineOptions { create, ..EngineOptions::default() })?;
-    let (document, text) = session.run(async |engine| perform(engine, command).await)?;
+    let FactAnswer { document, text, error } =
+        session.run(async |engine| perform(engine, command).await)?;
+    if let Some(error) = &error {
+        output.complain(error);
+    }
     output.result(&document, &text)?;
     match writes {
         true => session.settle()?,
         false => session.close(),
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(error.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.code.exit_status())))
 }
 
-/// The result as JSON and as text.
-async fn perform(engine: &Engine, command: FactCommand) -> Result<(Value, String), Failure> {
+async fn perform(engine: &Engine, command: FactCommand) -> Result<FactAnswer, Failure> {
     match command {
-        FactCommand::Add { fact, key } => {
-            let added = engine.add_fact(*fact, key).await?;
-            let text = tell_added(&added);
-            Ok((json!(added), text))
+        FactCommand::Read(command) => read(engine, command).await.map(FactAnswer::from),
+        FactCommand::Write(command) => write(engine, command).await.map(FactAnswer::from),
+        FactCommand::Import(file) => {
+            let receipt = import::import(engine, &file).await?;
+            let (document, text) = (json!(receipt), receipt.text());
+            Ok(FactAnswer { document, text, error: receipt.error().cloned() })
         }
-        FactCommand::Query(query) => {
+    }
+}
+
+impl FactWrite {
+    /// Whether it is worth a new store; the others need an existing fact.
+    fn creates(&self) -> bool {
+        match self {
+            Self::Add { .. } | Self::Declare { .. } | Self::Describe { .. } => true,
+            Self::Invalidate { .. } | Self::Supersede { .. } | Self::Retract { .. } => false,
+        }
+    }
+}
+
+async fn read(engine: &Engine, command: FactRead) -> Result<(Value, String), Failure> {
+    match command {
+        FactRead::Query(query) => {
             let limit = query.limit;
             let asked = FactQuery { limit: limit + 1, ..query };
             let facts = engine.query_facts(&asked).await?;
             Ok(show_facts(facts, limit, asked.offset))
         }
-        FactCommand::Invalidate { which, at, key } => {
-            let ended = engine.invalidate_fact(which, at, key).await?;
-            let how = if ended.changed { "ended" } else { "had already ended" };
-            let text = format!("{} {how} at {}\n", ended.id, ended.valid_to);
-            Ok((json!(ended), text))
-        }
-        FactCommand::Supersede { change, key } => {
-            let done = engine.supersede_fact(*change, key).await?;
-            let text = format!("{} replaces {} from {} on\n", done.id, done.old, done.at);
-            Ok((json!(done), text))
-        }
-        FactCommand::Timeline { entity, limit, offset } => {
-            let facts = engine.fact_timeline(entity.as_deref(), limit + 1, offset).await?;
+        FactRead::Timeline { entity, as_of, limit, offset } => {
+            let facts = engine.fact_timeline(entity.as_deref(), as_of, limit + 1, offset).await?;
             Ok(show_facts(facts, limit, offset))
         }
-        FactCommand::Stats => {
-            let stats = engine.fact_stats().await?;
+        FactRead::Predicates { limit, offset } => {
+            let predicates = engine.predicates(limit + 1, offset).await?;
+            Ok(show_predicates(predicates, limit, offset))
+        }
+        FactRead::Stats { as_of } => {
+            let stats = engine.fact_stats(as_of).await?;
             Ok((json!(stats), show_stats(&stats)))
         }
-        FactCommand::Entities(query) => {
+        FactRead::Entities(query) => {
             let limit = query.limit;
             let asked = EntityQuery { limit: limit + 1, ..query };
             let entities = engine.entities(&asked).await?;
             Ok(show_entities(entities, limit, asked.offset))
         }
-        FactCommand::Entity { name } => {
+        FactRead::Entity { name } => {
             let entity = engine.entity(&name).await?;
             let text = show_entity(&entity);
             Ok((json!(entity), text))
         }
-        FactCommand::Describe { patch, key } => {
+    }
+}
+
+async fn write(engine: &Engine, command: FactWrite) -> Result<(Value, String), Failure> {
+    match command {
+        FactWrite::Add { fact, key } => {
+            let added = engine.add_fact(*fact, key).await?;
+            let text = tell_added(&added);
+            Ok((json!(added), text))
+        }
+        FactWrite::Invalidate { which, at, key } => {
+            let ended = engine.invalidate_fact(which, at, key).await?;
+            let how = if ended.changed { "ended" } else { "had already ended" };
+            let text = format!("{} {how} at {}\n", ended.id, ended.valid_to);
+            Ok((json!(ended), text))
+        }
+        FactWrite::Supersede { change, key } => {
+            let done = engine.supersede_fact(*change, key).await?;
+            let text = format!("{} replaces {} from {} on\n", done.id, done.old, done.at);
+            Ok((json!(done), text))
+        }
+        FactWrite::Retract { which, key } => {
+            let done = engine.retract_fact(which, key).await?;
+            let how = if done.changed { "is retracted" } else { "was retracted before" };
+            let text = format!("{} {how}\n", done.id);
+            Ok((json!(done), text))
+        }
+        FactWrite::Declare { predicate, single_valued, key } => {
+            let declared = engine.declare_predicate(predicate, single_valued, key).await?;
+            let text = format!("{}: {}\n", declared.name, values_of(&declared));
+            Ok((json!(declared), text))
+        }
+        FactWrite::Describe { patch, key } => {
             let entity = engine.describe_entity(patch, key).await?;
             let text = show_entity(&entity);
             Ok((json!(entity), text))
@@ -132,8 +220,6 @@ fn show_facts(mut facts: Vec<Fact>, limit: u32, offset: u64) -> (Value, String) 
 }
 
 fn fact_table(facts: &[Fact]) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
     let when = |moment: Option<Moment>| moment.map_or("-".to_owned(), |it| it.to_string());
     let is_sure = facts.iter().all(|fact| fact.confidence == 1.0);
     let rows: Vec<Vec<String>> = facts
@@ -141,7 +227,7 @@ fn fact_table(facts: &[Fact]) -> String {
         .map(|fact| {
             let mut row = vec![
                 fact.id.clone(),
-                state(fact, now).to_owned(),
+                fact.state.name().to_owned(),
                 excerpt(Some(&fact.subject)),
                 excerpt(Some(&fact.predicate)),
                 excerpt(Some(&fact.object)),
@@ -157,20 +243,30 @@ fn fact_table(facts: &[Fact]) -> String {
     table(&headings, &rows)
 }
 
-fn state(fact: &Fact, now: i64) -> &'static str {
-    match fact.valid_from {
-        _ if fact.current => "current",
-        Some(from) if from.start() > now => "future",
-        _ => "past",
-    }
-}
-
 fn show_stats(stats: &FactStats) -> String {
-    let FactStats { facts, current, past, future, entities, predicates } = stats;
+    let FactStats { facts, current, past, future, retracted, entities, predicates } = stats;
     format!(
         "facts       {facts}\n  current   {current}\n  past      {past}\n  future    {future}\n\
-         entities    {entities}\npredicates  {predicates}\n"
+         retracted   {retracted}\nentities    {entities}\npredicates  {predicates}\n"
     )
+}
+
+fn show_predicates(mut predicates: Vec<Predicate>, limit: u32, offset: u64) -> (Value, String) {
+    let more = cut(&mut predicates, limit);
+    let rows: Vec<Vec<String>> = predicates
+        .iter()
+        .map(|it| vec![excerpt(Some(&it.name)), it.facts.to_string(), values_of(it).to_owned()])
+        .collect();
+    let mut text = match rows.is_empty() {
+        true => "no predicates\n".to_owned(),
+        false => table(&["PREDICATE", ">FACTS", "OBJECTS"], &rows),
+    };
+    tell_more(&mut text, more, limit, offset);
+    (json!({ "predicates": predicates, "more": more }), text)
+}
+
+fn values_of(predicate: &Predicate) -> &'static str {
+    if predicate.single_valued { "one at a time" } else { "any number" }
 }
 
 fn show_entities(mut entities: Vec<Entity>, limit: u32, offset: u64) -> (Value, String) {

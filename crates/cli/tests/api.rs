@@ -467,7 +467,7 @@ fn wrong_requests_are_explained() {
         ("GET /v1", &[], "", (404, "not_found")),
         ("GET /v1/jobs/x", &[], "", (404, "not_found")),
         ("PUT /v1/facts", &[], "", (405, "bad_input")),
-        ("GET /v1/facts", &[], "", (400, "bad_input")),
+        ("GET /v1/memory/search", &[], "", (400, "bad_input")),
         ("GET /v1/facts?entity=a&nothing=1", &[], "", (400, "bad_input")),
         ("GET /v1/facts?entity=a&entity=b", &[], "", (400, "bad_input")),
         ("GET /v1/facts?entity=a&limit=many", &[], "", (400, "bad_input")),

@@ -39,6 +39,7 @@ fn facts_are_added_queried_ended_and_replaced() {
             "facts": [{
                 "id": "f1", "subject": "Max", "predicate": "lives_in", "object": "Berlin",
                 "valid_from": "2020-01-01", "valid_to": null, "current": true,
+                "state": "current", "retracted_at": null,
                 "confidence": 0.75, "recorded_at": recorded, "superseded_by": null,
                 "sources": [{ "drawer": "d1", "file": "notes.md", "agent": "claude",
                     "confidence": 0.75, "recorded_at": recorded }],
@@ -65,7 +66,7 @@ fn facts_are_added_queried_ended_and_replaced() {
     let page = env.json(&["fact", "timeline", "--limit", "2", "--offset", "1"]);
     assert_eq!((ids(&page), &page["more"]), (vec!["f2", "f3"], &json!(true)));
     let stats = env.json(&["fact", "stats"]);
-    let expected = json!({ "facts": 4, "current": 0, "past": 4, "future": 0, "entities": 5,
+    let expected = json!({ "facts": 4, "current": 0, "past": 4, "future": 0, "retracted": 0, "entities": 5,
         "predicates": 1 });
     assert_eq!(stats, expected);
 }
@@ -265,4 +266,61 @@ fn a_damaged_store_keeps_its_facts() {
     assert!(message.contains("and 2 facts"), "{message}");
     assert_eq!(report["lost"][0]["extent"], "doubtful", "{report}");
     assert_eq!(env.json(&["fact", "query", "Max", "--predicate", "lives_in"]), before);
+}
+
+#[test]
+fn facts_are_retracted_listed_and_declared() {
+    let env = TestEnv::new();
+    env.json(&["fact", "add", "Max", "works_at", "Acme", "--from", "2020-01-01"]);
+    env.json(&["fact", "add", "Eva", "works_at", "Acme", "--from", "2024-01-01"]);
+    assert_eq!(ids(&env.json(&["fact", "list"])), ["f2", "f1"]);
+    assert_eq!(ids(&env.json(&["fact", "search", "max WORKS"])), ["f1"]);
+    let then = env.json(&["fact", "list", "--as-of", "2021-01-01", "--state", "future"]);
+    assert_eq!((ids(&then), &then["facts"][0]["state"]), (vec!["f2"], &json!("future")));
+
+    let declared = env.json(&["fact", "predicate", "works_at", "--single"]);
+    assert_eq!(declared, json!({ "name": "works_at", "single_valued": true, "facts": 2 }));
+    let refused = env.run(&["fact", "add", "Max", "works_at", "Initech"]);
+    assert_eq!(refused.status, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("fact supersede f1"), "{}", refused.stderr);
+    let listed = env.json(&["fact", "predicates"]);
+    assert_eq!(listed["predicates"][0]["single_valued"], true);
+
+    let done = env.json(&["fact", "retract", "Max", "works_at"]);
+    assert_eq!((&done["id"], &done["changed"]), (&json!("f1"), &json!(true)));
+    assert_eq!(ids(&env.json(&["fact", "query", "Max"])), Vec::<&str>::new());
+    assert_eq!(ids(&env.json(&["fact", "list", "--state", "retracted"])), ["f1"]);
+    let history = env.run(&["fact", "timeline", "Max"]);
+    assert!(history.stdout.contains("retracted"), "{}", history.stdout);
+    env.json(&["fact", "add", "Max", "works_at", "Initech"]);
+}
+
+#[test]
+fn facts_are_imported_by_row() {
+    let env = TestEnv::new();
+    let file = env.write(
+        "facts.jsonl",
+        "{\"subject\": \"Max\", \"predicate\": \"lives_in\", \"object\": \"Berlin\", \"valid_from\": \"2020-01-01\"}\n\n\
+         {\"subject\": \"Max\", \"predicate\": \"lives_in\", \"object\": \"Berlin\", \"valid_from\": \"2019-01-01\", \"valid_to\": \"2021-01-01\"}\n\
+         {\"subject\": \"Eva\", \"predicate\": \"knows\", \"object\": \"Max\", \"agent\": \"crm\"}\n",
+    );
+    let import = || env.run(&["fact", "import", &file, "--json"]);
+    for (created, unchanged) in [(2, 0), (0, 2)] {
+        let ran = import();
+        assert_eq!(ran.status, Some(3), "{}", ran.stderr);
+        let receipt: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&receipt["rows"], &receipt["created"]), (&json!(3), &json!(created)));
+        assert_eq!(receipt["unchanged"], unchanged);
+        assert_eq!(receipt["rejected"][0]["row"], 3);
+        assert_eq!(receipt["rejected"][0]["code"], "already_exists");
+    }
+    // What cannot be read keeps the whole file out.
+    let lines = "{\"subject\": \"A\", \"predicate\": \"b\", \"object\": \"C\"}\n{\"subject\": 7}\n\
+                 {\"subject\": \"A\", \"predicate\": \"b\", \"object\": \"C\", \"valid_from\": \"soon\"}\n";
+    let broken = env.write("broken.jsonl", lines);
+    let ran = env.run(&["fact", "import", &broken]);
+    assert_eq!(ran.status, Some(3));
+    assert!(ran.stdout.contains("row 2: ") && ran.stdout.contains("row 3: "), "{}", ran.stdout);
+    assert_eq!(ids(&env.json(&["fact", "query", "A"])), Vec::<&str>::new());
+    assert_eq!(env.run(&["fact", "import", "missing.jsonl"]).status, Some(4));
 }

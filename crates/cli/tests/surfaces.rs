@@ -93,6 +93,12 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ("timeline", By("fact timeline"), By("fact_timeline"), By("GET /v1/facts/timeline")),
     ("fact_stats", By("fact stats"), By("fact_stats"), By("GET /v1/facts/stats")),
     (
+        "predicates",
+        By("fact predicates"),
+        Not("fact_query shows the facts with a predicate"),
+        By("GET /v1/facts/predicates"),
+    ),
+    (
         "entities",
         By("fact entities"),
         Not("fact_query finds entities by any of their names"),
@@ -166,6 +172,19 @@ const OPERATIONS: &[(&str, Offer, Offer, Offer)] = &[
     ),
     ("delete_drawers", By("memory delete"), By("memory_delete"), By("DELETE /v1/memory/drawers")),
     ("add_fact", By("fact add"), By("fact_add"), By("POST /v1/facts")),
+    (
+        "add_facts",
+        By("fact import"),
+        Not("fact_add adds one at a time"),
+        By("POST /v1/facts/import"),
+    ),
+    ("retract_fact", By("fact retract"), By("fact_retract"), By("POST /v1/facts/retract")),
+    (
+        "declare_predicate",
+        By("fact predicate"),
+        Not(TERMINAL),
+        By("PUT /v1/facts/predicates/{name}"),
+    ),
     (
         "invalidate_fact",
         By("fact invalidate"),

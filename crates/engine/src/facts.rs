@@ -1,12 +1,13 @@
 //! Facts and entities. docs/facts.md describes the rules.
 
 use isolith_protocol::{
-    AddFact, CountFacts, DescribeEntity, FactSuperseded, GetEntity, InvalidateFact, Key,
-    ListEntities, ListTimeline, QueryFacts, SupersedeFact,
+    AddFact, AddFacts, CountFacts, DeclarePredicate, DescribeEntity, FactSuperseded, FactsAdded,
+    GetEntity, InvalidateFact, Key, ListEntities, ListPredicates, ListTimeline, QueryFacts,
+    RetractFact, SupersedeFact,
 };
 use isolith_types::{
     AddedFact, Code, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactQuery, FactStats,
-    Failure, Hint, Moment, NewFact, Supersede, SupersededFact, WhichFact,
+    Failure, Hint, Moment, NewFact, Predicate, RetractedFact, Supersede, SupersededFact, WhichFact,
 };
 
 use crate::open::Engine;
@@ -25,6 +26,53 @@ impl Engine {
     /// overlaps it and ends at another time; any error of a write.
     pub async fn add_fact(&self, fact: NewFact, key: Option<Key>) -> Result<AddedFact, Failure> {
         Ok(self.write(AddFact { fact }, key).await?.done.reply.fact)
+    }
+
+    /// Adds up to 500 facts in one transaction. One that is invalid, or that others exclude, is
+    /// refused by itself.
+    ///
+    /// # Errors
+    /// `bad_input` for too many facts; any error of a write.
+    pub async fn add_facts(
+        &self,
+        facts: Vec<NewFact>,
+        key: Option<Key>,
+    ) -> Result<FactsAdded, Failure> {
+        Ok(self.write(AddFacts { facts }, key).await?.done.reply)
+    }
+
+    /// Marks a fact as never true. It is kept, but only shown on request.
+    ///
+    /// # Errors
+    /// `not_found` if there is no such fact; `bad_input` if several say this; any error of a
+    /// write.
+    pub async fn retract_fact(
+        &self,
+        which: WhichFact,
+        key: Option<Key>,
+    ) -> Result<RetractedFact, Failure> {
+        Ok(self.write(RetractFact { which }, key).await?.done.reply.retracted_fact)
+    }
+
+    /// Declares whether a subject can have only one object of a predicate at a time.
+    ///
+    /// # Errors
+    /// `already_exists` if facts contradict this; any error of a write.
+    pub async fn declare_predicate(
+        &self,
+        name: String,
+        single_valued: bool,
+        key: Option<Key>,
+    ) -> Result<Predicate, Failure> {
+        Ok(self.write(DeclarePredicate { name, single_valued }, key).await?.done.reply.predicate)
+    }
+
+    /// Lists predicates by name.
+    ///
+    /// # Errors
+    /// Any error of a read.
+    pub async fn predicates(&self, limit: u32, offset: u64) -> Result<Vec<Predicate>, Failure> {
+        self.ask(ListPredicates { limit: limit.min(MOST_FACTS), offset }).await
     }
 
     /// Ends a fact: at `at`, or now.
@@ -82,26 +130,27 @@ impl Engine {
     }
 
     /// Lists facts by the time they became true, undated ones last; of all entities if none
-    /// is given.
+    /// is given. With a time, only those that had become true by then.
     ///
     /// # Errors
     /// Any error of a read.
     pub async fn fact_timeline(
         &self,
         entity: Option<&str>,
+        as_of: Option<Moment>,
         limit: u32,
         offset: u64,
     ) -> Result<Vec<Fact>, Failure> {
         let (entity, limit) = (entity.map(str::to_owned), limit.min(MOST_FACTS));
-        self.ask(ListTimeline { entity, limit, offset }).await
+        self.ask(ListTimeline { entity, as_of, limit, offset }).await
     }
 
-    /// Counts the current, past and future facts.
+    /// Counts the facts that are current, past and future at `as_of`, or now.
     ///
     /// # Errors
     /// Any error of a read.
-    pub async fn fact_stats(&self) -> Result<FactStats, Failure> {
-        self.ask(CountFacts).await
+    pub async fn fact_stats(&self, as_of: Option<Moment>) -> Result<FactStats, Failure> {
+        self.ask(CountFacts { as_of }).await
     }
 
     /// Lists entities by name.

@@ -31,7 +31,7 @@ impl Engine {
         let is_own = |kind: CollectionKind| matches!(kind, CollectionKind::Records);
         let collections = collections.iter().filter(|it| is_own(it.kind)).count() as u64;
         let drawers = self.ask(ListRooms).await?.iter().map(|it| it.drawers).sum();
-        let facts = self.fact_stats().await?.facts;
+        let facts = self.fact_stats(None).await?.facts;
         let labels = CODE_LABELS.map(|label| format!("n:{label}")).join(" OR ");
         let text = format!("MATCH (n) WHERE NOT ({labels}) RETURN count(n)");
         let query = CypherQuery { text, ..CypherQuery::default() };

@@ -226,6 +226,18 @@ pub enum StoreError {
         /// Whether the existing fact has no end.
         is_open: bool,
     },
+    /// The predicate has one object at a time, and the subject has another one at that time.
+    #[error("{rule}: {id} says {there}, which overlaps the new period ({asked})")]
+    FactContradicts {
+        /// The id of the existing fact.
+        id: String,
+        /// The subject and the predicate, of which it has one at a time.
+        rule: String,
+        /// The object of the existing fact, and the period in which it is true.
+        there: String,
+        /// The period of the new fact.
+        asked: String,
+    },
     /// A name belongs to another entity.
     #[error("{name:?} is already a name of {owner:?}")]
     NameTaken {
@@ -354,6 +366,9 @@ impl StoreError {
             }
             Self::FactOverlaps { id, .. } => {
                 return (Code::AlreadyExists, Hint::InvalidateFact { id: id.clone() });
+            }
+            Self::FactContradicts { id, .. } => {
+                return (Code::AlreadyExists, Hint::SupersedeFact { id: id.clone() });
             }
             Self::NameTaken { .. } => {
                 (Code::AlreadyExists, "use that name, or take it away from the other first")

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use isolate_types::Bulk;
 use isolith_protocol::{
-    Action, AddCollection, AddDrawers, AddFact, AddRoot, ChangeCollection, ChangeGraph, ClearFiles,
-    CopyFiles, CreateCollection, CreateDatabase, CreateTenant, CypherQuery, DeleteCollection,
+    Action, AddCollection, AddDrawers, AddFact, AddFacts, AddRoot, ChangeCollection, ChangeGraph, ClearFiles,
+    CopyFiles, CreateCollection, CreateDatabase, CreateTenant, CypherQuery, DeclarePredicate, DeleteCollection,
     DeleteDatabase, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
     FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
     InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
     PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
-    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, SaveCheckpoint,
+    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, RetractFact, SaveCheckpoint,
     SegmentEntry, SetCodeModel, SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments,
     TableHolds, Tidy, TouchFiles, UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
 };
@@ -85,7 +85,7 @@ fn spec() -> CollectionSpec {
 
 /// One sample of every operation, in the order of `write_operations!`.
 fn samples() -> Vec<Action> {
-    [records(), code(), memory(), facts(), graph(), upkeep(), databases(), vec![checkpoint()]]
+    [records(), code(), memory(), facts(), graph(), upkeep(), databases(), vec![checkpoint()], more_facts()]
         .concat()
 }
 
@@ -211,6 +211,14 @@ fn facts() -> Vec<Action> {
         InvalidateFact { which: which(), at: None }.into(),
         SupersedeFact { change }.into(),
         DescribeEntity { patch: EntityPatch::default() }.into(),
+    ]
+}
+
+fn more_facts() -> Vec<Action> {
+    vec![
+        AddFacts { facts: vec![NewFact::default()] }.into(),
+        RetractFact { which: WhichFact::Id(text("f1")) }.into(),
+        DeclarePredicate { name: text("p"), single_valued: true }.into(),
     ]
 }
 

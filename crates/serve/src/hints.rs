@@ -57,6 +57,12 @@ pub(crate) fn for_agents(hint: &Hint) -> String {
         Hint::InvalidateFact { id } => {
             return format!("if it has ended, call fact_invalidate with the id {id}");
         }
+        Hint::SupersedeFact { id } => {
+            return format!(
+                "fact_supersede with the id {id} replaces it; if it was never true, fact_retract \
+                 says so"
+            );
+        }
         Hint::AddFact => "fact_add records one",
         Hint::UseFacts => "use the fact tools; your own nodes and edges can point to it",
         Hint::CreateGraph => {
@@ -122,6 +128,12 @@ pub(crate) fn for_programs(hint: &Hint) -> String {
         Hint::ListEntities => "GET /v1/facts/entities lists the entities",
         Hint::InvalidateFact { id } => {
             return format!("if it has ended, POST /v1/facts/invalidate with the id {id} says so");
+        }
+        Hint::SupersedeFact { id } => {
+            return format!(
+                "POST /v1/facts/supersede with the id {id} replaces it; if it was never true, \
+                 POST /v1/facts/retract says so"
+            );
         }
         Hint::AddFact => "POST /v1/facts records one",
         Hint::UseFacts => "use /v1/facts; your own nodes and edges can point to it",

@@ -3,11 +3,11 @@ use std::path::PathBuf;
 use isolith_protocol::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-use crate::graph::{REBUILD_ENDS, sync_facts};
+use crate::graph::{REBUILD_ENDS, sync_first_facts};
 use crate::schema::{
-    ADD_CODE, ADD_CONSTRAINTS, ADD_DATABASES, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, COUNT_COMMITS,
-    EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE, LOOKUPS_BY_FILE,
-    PARSE_AGAIN,
+    ADD_CODE, ADD_CONSTRAINTS, ADD_DATABASES, ADD_FACTS, ADD_GRAPH, ADD_MEMORY, ADD_RETRACTIONS,
+    COUNT_COMMITS, EDGES_BY_ENDS, FIND_SECRETS, FIRST_VERSION, KEEP_PARSER, KEEP_WORKTREE,
+    LOOKUPS_BY_FILE, PARSE_AGAIN,
 };
 use crate::sqlite::{SqliteDuring, explain};
 
@@ -26,7 +26,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         run(db, EDGES_BY_ENDS)?;
         run(db, REBUILD_ENDS)?;
         // Facts may be older than the graph.
-        sync_facts(db)
+        sync_first_facts(db)
     },
     // Does not change tables: the file was rewritten before (`rewrite.rs`), or created with
     // checksums.
@@ -41,6 +41,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     |db| run(db, ADD_CONSTRAINTS),
     // Does not change tables: earlier programs cannot read dates, times and durations.
     |_| Ok(()),
+    |db| run(db, ADD_RETRACTIONS),
 ];
 
 /// The first version whose pages have checksums.

@@ -415,6 +415,12 @@ CREATE TABLE graph_constraint (
 ) STRICT;
 ";
 
+/// Version 17: facts that were never true, and predicates with one object at a time.
+pub(crate) const ADD_RETRACTIONS: &str = "
+ALTER TABLE fact ADD COLUMN retracted_at INTEGER;
+ALTER TABLE predicate ADD COLUMN single_valued INTEGER NOT NULL DEFAULT 0;
+";
+
 /// Version 12: the folder that git keeps for a root that is a linked worktree.
 pub(crate) const KEEP_WORKTREE: &str = "
 ALTER TABLE root ADD COLUMN worktree TEXT;

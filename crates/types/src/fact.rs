@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Moment;
+use crate::{Failure, Moment};
 
 /// A fact to be added.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -76,8 +76,38 @@ pub struct Fact {
     pub recorded_at: Moment,
     /// Whether it is true now.
     pub current: bool,
+    /// Its state at the time that the query asks about, which is now unless it says otherwise.
+    pub state: FactState,
+    /// When it was retracted as never true.
+    pub retracted_at: Option<Moment>,
     /// The id of the fact that replaced it.
     pub superseded_by: Option<String>,
+}
+
+/// The state of a fact at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactState {
+    /// True at that time.
+    Current,
+    /// No longer true.
+    Past,
+    /// Not yet true.
+    Future,
+    /// Never true, although it was recorded.
+    Retracted,
+}
+
+impl FactState {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Past => "past",
+            Self::Future => "future",
+            Self::Retracted => "retracted",
+        }
+    }
 }
 
 /// The role of an entity in the facts that a query returns.
@@ -102,7 +132,12 @@ pub struct FactQuery {
     pub direction: FactDirection,
     /// With this predicate.
     pub predicate: Option<String>,
-    /// Only facts that are true at this time.
+    /// With all of these words, or parts of words, in their subject, predicate or object.
+    pub text: Option<String>,
+    /// In this state at the time asked about. If not given: with a time, those true then;
+    /// without one, all but retracted ones.
+    pub state: Option<FactState>,
+    /// The time asked about; now if not given.
     pub as_of: Option<Moment>,
     /// The maximum number of results.
     pub limit: u32,
@@ -148,6 +183,37 @@ pub struct EndedFact {
     pub changed: bool,
 }
 
+/// The result of retracting a fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetractedFact {
+    /// The fact's id.
+    pub id: String,
+    /// When it was retracted.
+    pub retracted_at: Moment,
+    /// Whether it was retracted just now.
+    pub changed: bool,
+}
+
+/// What becomes of one of several facts that are added together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FactOutcome {
+    /// It is stored.
+    Stored(AddedFact),
+    /// It was refused.
+    Refused(Failure),
+}
+
+/// A relation between entities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predicate {
+    /// Its name, as first written.
+    pub name: String,
+    /// Whether a subject can have only one object at a time.
+    pub single_valued: bool,
+    /// The number of facts with it that are not retracted.
+    pub facts: u64,
+}
+
 /// A fact that replaces another one with the same subject and predicate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Supersede {
@@ -181,7 +247,7 @@ pub struct SupersededFact {
 /// Counts of facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FactStats {
-    /// All facts.
+    /// All facts but retracted ones.
     pub facts: u64,
     /// True now.
     pub current: u64,
@@ -189,6 +255,8 @@ pub struct FactStats {
     pub past: u64,
     /// Not yet true.
     pub future: u64,
+    /// Retracted as never true.
+    pub retracted: u64,
     /// Entities that occur in facts.
     pub entities: u64,
     /// Different predicates.

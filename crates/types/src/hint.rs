@@ -124,6 +124,11 @@ pub enum Hint {
         /// The fact's id.
         id: String,
     },
+    /// Another fact excludes the new one.
+    SupersedeFact {
+        /// The id of the other fact.
+        id: String,
+    },
     /// There are no facts yet.
     AddFact,
     /// A query tried to change a fact.
@@ -237,6 +242,12 @@ impl Hint {
             Self::InvalidateFact { id } => {
                 return format!(
                     "if it has ended, `isolith fact invalidate {id} --at WHEN` says so"
+                );
+            }
+            Self::SupersedeFact { id } => {
+                return format!(
+                    "`isolith fact supersede {id} NEW --at WHEN` replaces it; if it was never \
+                     true, `isolith fact retract {id}` says so"
                 );
             }
             Self::AddFact => "`isolith fact add` records one",

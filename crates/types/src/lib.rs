@@ -31,8 +31,9 @@ pub use database::{
     by_uuid,
 };
 pub use fact::{
-    AddedFact, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactDirection, FactQuery,
-    FactStats, NewFact, Provenance, Source, Supersede, SupersededFact, WhichFact,
+    AddedFact, EndedFact, Entity, EntityPatch, EntityQuery, Fact, FactDirection, FactOutcome,
+    FactQuery, FactState, FactStats, NewFact, Predicate, Provenance, RetractedFact, Source,
+    Supersede, SupersededFact, WhichFact,
 };
 pub use failure::{Code, DeathNote, Failure, ShownFailure};
 pub use filter::{Comparison, Filter, FilterError};

@@ -150,6 +150,39 @@ Examples:
   isolith fact invalidate f12
   isolith fact invalidate Max lives_in Berlin --at 2026-03-01";
 
+pub(super) const FACT_RETRACT: &str = "\
+Examples:
+  isolith fact retract f12
+  isolith fact retract Max lives_in Berlin";
+
+pub(super) const FACT_LIST: &str = "\
+Examples:
+  isolith fact list --predicate works_at
+  isolith fact list --state retracted";
+
+pub(super) const FACT_SEARCH: &str = "\
+Examples:
+  isolith fact search \"deploys ada\"
+  isolith fact search berlin --as-of 2025-01-31";
+
+pub(super) const FACT_IMPORT: &str = "\
+Examples:
+  isolith fact import facts.jsonl
+  echo '{\"subject\": \"Max\", \"predicate\": \"lives_in\", \"object\": \"Berlin\"}' | isolith fact import -
+
+Exit codes: 3 if a row is not imported.";
+
+pub(super) const FACT_PREDICATES: &str = "\
+Example:
+  isolith fact predicates";
+
+pub(super) const FACT_PREDICATE: &str = "\
+Examples:
+  isolith fact predicate works_at --single
+  isolith fact predicate knows --multiple
+
+Exit codes: 3 if facts contradict --single.";
+
 pub(super) const FACT_SUPERSEDE: &str = "\
 Examples:
   isolith fact supersede f12 Hamburg

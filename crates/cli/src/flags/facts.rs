@@ -3,14 +3,14 @@
 use clap::{Args, Subcommand, ValueEnum};
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, EntityPatch, EntityQuery, FactDirection, FactQuery, Failure, InvalidMoment, Moment,
-    NewFact, Provenance, Supersede, WhichFact,
+    Code, EntityPatch, EntityQuery, FactDirection, FactQuery, FactState, Failure, InvalidMoment,
+    Moment, NewFact, Provenance, Supersede, WhichFact,
 };
 
 use super::examples;
 use super::settings::Context;
 use super::typed::{TypedOnce, TypedPersonal};
-use crate::facts::FactCommand;
+use crate::facts::{FactCommand, FactRead, FactWrite};
 
 /// Facts and entities that are listed by default.
 const DEFAULT_ROWS: u32 = 100;
@@ -47,6 +47,87 @@ pub(super) enum TypedFact {
         #[command(flatten)]
         place: TypedPersonal,
     },
+    /// Mark a fact as never true; it is kept as retracted
+    ///
+    /// Retracted facts are shown by `fact timeline` and `fact list --state retracted` only. To
+    /// end a fact that was true, use `fact invalidate`.
+    #[command(
+        after_long_help = examples::FACT_RETRACT,
+        override_usage = "isolith fact retract [OPTIONS] <ID>\n       isolith fact retract [OPTIONS] <SUBJECT> <PREDICATE> [OBJECT]"
+    )]
+    Retract {
+        /// Id of the fact (f12), or its subject, predicate and object
+        #[arg(required = true, num_args = 1..=3, value_name = "FACT")]
+        fact: Vec<String>,
+        #[command(flatten)]
+        once: TypedOnce,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
+    /// List facts, current facts first
+    #[command(after_long_help = examples::FACT_LIST)]
+    List {
+        #[command(flatten)]
+        filter: TypedFactFilter,
+        #[command(flatten)]
+        page: TypedPage,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
+    /// Find facts by words in their subject, predicate or object
+    ///
+    /// Every word must occur, as a part of any name of the subject or object, or of the
+    /// predicate.
+    #[command(after_long_help = examples::FACT_SEARCH)]
+    Search {
+        /// Words to look for
+        text: String,
+        #[command(flatten)]
+        filter: TypedFactFilter,
+        #[command(flatten)]
+        page: TypedPage,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
+    /// Import facts from a file with one JSON object per line
+    ///
+    /// Keys: subject, predicate, object, valid_from, valid_to, confidence, subject_type,
+    /// object_type, drawer, file, agent; the first three are required. Importing a file again
+    /// changes nothing. If a row cannot be read, nothing is imported; facts that others
+    /// exclude are left out and listed with their row.
+    #[command(after_long_help = examples::FACT_IMPORT)]
+    Import {
+        /// File to import; - for standard input
+        file: std::path::PathBuf,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
+    /// List predicates, and which of them have one object at a time
+    #[command(after_long_help = examples::FACT_PREDICATES)]
+    Predicates {
+        #[command(flatten)]
+        page: TypedPage,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
+    /// Declare whether a subject can have several objects of a predicate at the same time
+    ///
+    /// With --single, a fact is refused if the subject has another object at the same time.
+    #[command(after_long_help = examples::FACT_PREDICATE)]
+    Predicate {
+        /// Predicate: works_at, lives_in, …
+        predicate: String,
+        /// One object at a time
+        #[arg(long, required_unless_present = "multiple")]
+        single: bool,
+        /// Any number of objects
+        #[arg(long, conflicts_with = "single")]
+        multiple: bool,
+        #[command(flatten)]
+        once: TypedOnce,
+        #[command(flatten)]
+        place: TypedPersonal,
+    },
     /// Replace a fact: end it and start one with a new object at the same time
     #[command(
         after_long_help = examples::FACT_SUPERSEDE,
@@ -58,6 +139,9 @@ pub(super) enum TypedFact {
     Timeline {
         /// Only facts about this entity
         entity: Option<String>,
+        /// Only facts that had become true by then, in their state at that time
+        #[arg(help_heading = "Filters", long, value_name = "WHEN")]
+        as_of: Option<String>,
         #[command(flatten)]
         page: TypedPage,
         #[command(flatten)]
@@ -66,6 +150,9 @@ pub(super) enum TypedFact {
     /// Count current, past and future facts
     #[command(after_long_help = examples::FACT_STATS)]
     Stats {
+        /// Count the facts that are current, past and future at that time [default: now]
+        #[arg(long, value_name = "WHEN")]
+        as_of: Option<String>,
         #[command(flatten)]
         place: TypedPersonal,
     },
@@ -159,6 +246,28 @@ pub(super) struct TypedQueryFacts {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Filters")]
+pub(super) struct TypedFactFilter {
+    /// Only facts with this predicate
+    #[arg(long, value_name = "PREDICATE")]
+    predicate: Option<String>,
+    /// Only facts in this state, at the time of --as-of or now [default: all but retracted]
+    #[arg(long, value_enum, value_name = "STATE")]
+    state: Option<TypedState>,
+    /// Only facts true at that time, unless --state is given: 2026-01-31 or 2026-01-31T09:30:00Z
+    #[arg(long, value_name = "WHEN")]
+    as_of: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TypedState {
+    Current,
+    Past,
+    Future,
+    Retracted,
+}
+
+#[derive(Args)]
 pub(super) struct TypedSupersede {
     /// Id of the fact (f12), or its subject, predicate and object
     #[arg(required = true, num_args = 1..=3, value_name = "FACT")]
@@ -224,8 +333,14 @@ impl TypedFact {
             | Self::Supersede(TypedSupersede { place, .. })
             | Self::Entity(TypedEntity { place, .. })
             | Self::Invalidate { place, .. }
+            | Self::Retract { place, .. }
+            | Self::List { place, .. }
+            | Self::Search { place, .. }
+            | Self::Import { place, .. }
+            | Self::Predicates { place, .. }
+            | Self::Predicate { place, .. }
             | Self::Timeline { place, .. }
-            | Self::Stats { place }
+            | Self::Stats { place, .. }
             | Self::Entities { place, .. } => place,
         }
     }
@@ -233,21 +348,43 @@ impl TypedFact {
     pub(super) fn command(self, context: &Context<'_>) -> Result<FactCommand, Failure> {
         Ok(match self {
             Self::Add(typed) => typed.command()?,
-            Self::Query(typed) => FactCommand::Query(typed.query(context)?),
+            Self::Query(typed) => FactRead::Query(typed.query(context)?).into(),
             Self::Invalidate { fact, at, once, .. } => {
-                FactCommand::Invalidate { which: which(fact), at: moment(at)?, key: once.key() }
+                FactWrite::Invalidate { which: which(fact), at: moment(at)?, key: once.key() }
+                    .into()
             }
             Self::Supersede(typed) => typed.command()?,
-            Self::Timeline { entity, page, .. } => {
-                FactCommand::Timeline { entity, limit: page.limit(context)?, offset: page.offset }
+            Self::Retract { fact, once, .. } => {
+                FactWrite::Retract { which: which(fact), key: once.key() }.into()
             }
-            Self::Stats { .. } => FactCommand::Stats,
-            Self::Entities { of_type, like, page, .. } => FactCommand::Entities(EntityQuery {
+            Self::List { filter, page, .. } => {
+                FactRead::Query(filter.query(None, &page, context)?).into()
+            }
+            Self::Search { text, filter, page, .. } => {
+                FactRead::Query(filter.query(Some(text), &page, context)?).into()
+            }
+            Self::Import { file, .. } => FactCommand::Import(file),
+            Self::Predicates { page, .. } => {
+                FactRead::Predicates { limit: page.limit(context)?, offset: page.offset }.into()
+            }
+            Self::Predicate { predicate, single, once, .. } => {
+                FactWrite::Declare { predicate, single_valued: single, key: once.key() }.into()
+            }
+            Self::Timeline { entity, as_of, page, .. } => FactRead::Timeline {
+                entity,
+                as_of: moment(as_of)?,
+                limit: page.limit(context)?,
+                offset: page.offset,
+            }
+            .into(),
+            Self::Stats { as_of, .. } => FactRead::Stats { as_of: moment(as_of)? }.into(),
+            Self::Entities { of_type, like, page, .. } => FactRead::Entities(EntityQuery {
                 r#type: of_type,
                 like,
                 limit: page.limit(context)?,
                 offset: page.offset,
-            }),
+            })
+            .into(),
             Self::Entity(typed) => typed.command(),
         })
     }
@@ -273,7 +410,7 @@ impl TypedAddFact {
             subject_type: self.subject_type,
             object_type: self.object_type,
         };
-        Ok(FactCommand::Add { fact: Box::new(fact), key: self.once.key() })
+        Ok(FactWrite::Add { fact: Box::new(fact), key: self.once.key() }.into())
     }
 }
 
@@ -290,6 +427,31 @@ impl TypedQueryFacts {
             as_of: moment(self.as_of)?,
             limit: self.page.limit(context)?,
             offset: self.page.offset,
+            ..FactQuery::default()
+        })
+    }
+}
+
+impl TypedFactFilter {
+    fn query(
+        self,
+        text: Option<String>,
+        page: &TypedPage,
+        context: &Context<'_>,
+    ) -> Result<FactQuery, Failure> {
+        Ok(FactQuery {
+            text,
+            predicate: self.predicate,
+            state: self.state.map(|state| match state {
+                TypedState::Current => FactState::Current,
+                TypedState::Past => FactState::Past,
+                TypedState::Future => FactState::Future,
+                TypedState::Retracted => FactState::Retracted,
+            }),
+            as_of: moment(self.as_of)?,
+            limit: page.limit(context)?,
+            offset: page.offset,
+            ..FactQuery::default()
         })
     }
 }
@@ -305,7 +467,7 @@ impl TypedSupersede {
             confidence,
             provenance,
         };
-        Ok(FactCommand::Supersede { change: Box::new(change), key: self.once.key() })
+        Ok(FactWrite::Supersede { change: Box::new(change), key: self.once.key() }.into())
     }
 }
 
@@ -313,11 +475,11 @@ impl TypedEntity {
     fn command(self) -> FactCommand {
         let Self { name, of_type, aliases, no_aliases, once, .. } = self;
         if of_type.is_none() && aliases.is_empty() && no_aliases.is_empty() {
-            return FactCommand::Entity { name };
+            return FactRead::Entity { name }.into();
         }
         let patch =
             EntityPatch { name, r#type: of_type, add_aliases: aliases, remove_aliases: no_aliases };
-        FactCommand::Describe { patch, key: once.key() }
+        FactWrite::Describe { patch, key: once.key() }.into()
     }
 }
 

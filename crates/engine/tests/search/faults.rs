@@ -237,7 +237,7 @@ async fn deadly_facts(store: &Path, options: EngineOptions) {
         let done = engine.supersede_fact(change(number), None).await.unwrap();
         assert_eq!((done.id, done.created), (format!("f{}", 30 + number), true));
     }
-    let stats = engine.fact_stats().await.unwrap();
+    let stats = engine.fact_stats(None).await.unwrap();
     assert_eq!((stats.facts, stats.current, stats.past), (33, 30, 3));
     let deaths = engine.tally().count(Counter::Deaths, "store-writer", None);
     assert!(deaths > 0, "nobody died");

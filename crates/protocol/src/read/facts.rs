@@ -1,6 +1,6 @@
 //! Reading facts.
 
-use isolith_types::{EntityQuery, FactQuery};
+use isolith_types::{EntityQuery, FactQuery, Moment};
 use serde::{Deserialize, Serialize};
 
 /// Finds facts by entity, predicate and time.
@@ -15,6 +15,8 @@ pub struct QueryFacts {
 pub struct ListTimeline {
     /// Only facts about this entity.
     pub entity: Option<String>,
+    /// Only facts that had become true by then.
+    pub as_of: Option<Moment>,
     /// The maximum number of facts.
     pub limit: u32,
     /// How many to skip.
@@ -23,7 +25,19 @@ pub struct ListTimeline {
 
 /// Counts facts and entities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct CountFacts;
+pub struct CountFacts {
+    /// The time for which they are counted; now if not given.
+    pub as_of: Option<Moment>,
+}
+
+/// Lists predicates by name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListPredicates {
+    /// The maximum number of predicates.
+    pub limit: u32,
+    /// How many to skip.
+    pub offset: u64,
+}
 
 /// Lists entities.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 
 use isolate_types::Bulk;
 use isolith_types::{
-    CollectionInfo, Database, DatabaseName, Drawer, Entity, Fact, FactStats, Tenant, Wing,
+    CollectionInfo, Database, DatabaseName, Drawer, Entity, Fact, FactStats, Predicate, Tenant, Wing,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub use databases::{
     CountCollections, FindCollection, GetDatabase, GetTenant, ListCollections, ListDatabases,
     NearRecord, QueryRecords, RecordsQueried, WhichCollection,
 };
-pub use facts::{CountFacts, GetEntity, ListEntities, ListTimeline, QueryFacts};
+pub use facts::{CountFacts, GetEntity, ListEntities, ListPredicates, ListTimeline, QueryFacts};
 pub use graph::{CypherFound, RunCypher};
 pub use matches::{
     EnclosingSymbol, FindMatches, FoundMatch, MAX_SPANS, MatchCounts, MatchesFound, Pattern,
@@ -238,5 +238,6 @@ read_operations! {
         FindCollection("find_collection") => Option<CollectionInfo>,
         CountValues("values") => ValueCounts,
         CountLines("lines") => Vec<(u64, u32)>,
+        ListPredicates("predicates") => Vec<Predicate>,
     }
 }

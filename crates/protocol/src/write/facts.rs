@@ -1,7 +1,8 @@
 //! Facts, and the entities that they are about.
 
 use isolith_types::{
-    AddedFact, EndedFact, Entity, EntityPatch, Moment, NewFact, Supersede, WhichFact,
+    AddedFact, EndedFact, Entity, EntityPatch, FactOutcome, Moment, NewFact, Predicate,
+    RetractedFact, Supersede, WhichFact,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,57 @@ pub struct FactSuperseded {
     pub ended_fact: EndedFact,
 }
 
+/// Adds several facts, each as [`AddFact`] does. One that is refused does not affect the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AddFacts {
+    /// The facts.
+    pub facts: Vec<NewFact>,
+}
+
+/// The reply to [`AddFacts`].
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FactsAdded {
+    /// The number of new facts.
+    pub created: u64,
+    /// The number of facts that existed already and were updated.
+    pub updated: u64,
+    /// The number of refused facts.
+    pub refused: u64,
+    /// What became of each fact; empty if the answer is repeated and was too long to keep.
+    pub facts: Vec<FactOutcome>,
+}
+
+/// Marks a fact as never true.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetractFact {
+    /// The fact.
+    pub which: WhichFact,
+}
+
+/// The reply to [`RetractFact`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactRetracted {
+    /// The fact, and when it was retracted.
+    pub retracted_fact: RetractedFact,
+}
+
+/// Declares whether a subject can have only one object of a predicate at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeclarePredicate {
+    /// The predicate, which is created if it does not exist.
+    pub name: String,
+    /// Whether one object excludes all others.
+    pub single_valued: bool,
+}
+
+/// The reply to [`DeclarePredicate`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredicateDeclared {
+    /// The predicate after the write.
+    pub predicate: Predicate,
+}
+
 /// Sets the type and aliases of an entity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DescribeEntity {
@@ -80,6 +132,24 @@ fn typical_handling() -> Handling<'static> {
 }
 
 impl Handled for AddFact {
+    fn handling(&self) -> Handling<'_> {
+        typical_handling()
+    }
+}
+
+impl Handled for AddFacts {
+    fn handling(&self) -> Handling<'_> {
+        Handling::of_nothing().sized(3 * self.facts.len(), 1_000 * self.facts.len())
+    }
+}
+
+impl Handled for RetractFact {
+    fn handling(&self) -> Handling<'_> {
+        typical_handling()
+    }
+}
+
+impl Handled for DeclarePredicate {
     fn handling(&self) -> Handling<'_> {
         typical_handling()
     }

@@ -28,7 +28,8 @@ pub use databases::{
     ResetDatabases, UpdateTenant,
 };
 pub use facts::{
-    AddFact, DescribeEntity, EntityDescribed, FactAdded, FactEnded, FactSuperseded, InvalidateFact,
+    AddFact, AddFacts, DeclarePredicate, DescribeEntity, EntityDescribed, FactAdded, FactEnded,
+    FactRetracted, FactSuperseded, FactsAdded, InvalidateFact, PredicateDeclared, RetractFact,
     SupersedeFact,
 };
 pub use graph::{ChangeGraph, GraphChanged, GraphImported, ImportGraph};
@@ -322,4 +323,7 @@ write_operations! {
     ChangeCollection("change_collection") => (),
     ResetDatabases("reset") => CollectionDeleted,
     SaveCheckpoint("save_checkpoint") => CheckpointSaved,
+    AddFacts("add_facts") => FactsAdded,
+    RetractFact("retract_fact") => FactRetracted,
+    DeclarePredicate("declare_predicate") => PredicateDeclared,
 }

@@ -126,7 +126,7 @@ pub(super) fn contents(reader: &mut Reader) -> Result<String, StoreError> {
     let records: u64 = states.iter().map(|state| state.records).sum();
     let collections = counted(states.len() as u64, "collection");
     let content = format!("{} in {collections}", counted(records, "record"));
-    Ok(match snapshot.fact_stats()?.facts {
+    Ok(match snapshot.fact_stats(None)?.facts {
         0 => content,
         facts => format!("{content}, {}", counted(facts, "fact")),
     })

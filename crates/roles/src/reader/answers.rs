@@ -7,15 +7,17 @@ use isolith_protocol::{
     CypherFound, DrawerList, EmbedMovedFile, EmbedTexts, FileState, FindCollection, FindHybrid,
     FindKeywords, FindMatches, FindNearest, FindSimilarDrawers, GetChunks, GetCollection,
     GetDatabase, GetDrawers, GetEntity, GetLoadProgress, GetOverview, GetRecords, GetTenant,
-    ListCollections, ListDatabases, ListDrawers, ListEntities, ListFiles, ListRooms, ListRoots,
-    ListTimeline, LoadProgress, LocateRoots, MatchesFound, MemoryFound, Overview, QueryFacts,
-    QueryRecords, RecordsFound, RecordsQueried, RootPlace, RootState, RunCypher, SearchCode,
-    SearchMemory, Searched, SegmentsOf, SimilarFound, StoreError, StoredChunk, StoredRecord,
-    TextsEmbedded, ValueCounts, VerifySegments,
+    ListCollections, ListDatabases, ListDrawers, ListEntities, ListFiles, ListPredicates,
+    ListRooms, ListRoots, ListTimeline, LoadProgress, LocateRoots, MatchesFound, MemoryFound,
+    Overview, QueryFacts, QueryRecords, RecordsFound, RecordsQueried, RootPlace, RootState,
+    RunCypher, SearchCode, SearchMemory, Searched, SegmentsOf, SimilarFound, StoreError,
+    StoredChunk, StoredRecord, TextsEmbedded, ValueCounts, VerifySegments,
 };
 use isolith_retrieve::{Searcher, Segments, Tails};
 use isolith_store::Snapshot;
-use isolith_types::{CollectionInfo, Database, Drawer, Entity, Fact, FactStats, Tenant, Wing};
+use isolith_types::{
+    CollectionInfo, Database, Drawer, Entity, Fact, FactStats, Predicate, Tenant, Wing,
+};
 
 use super::{graph, verify};
 use crate::settings::StoreSettings;
@@ -66,9 +68,12 @@ from_snapshot! {
     ListRooms => Vec<Wing>: |snapshot, _asked| snapshot.taxonomy();
     QueryFacts => Vec<Fact>: |snapshot, asked| snapshot.facts(&asked.query);
     ListTimeline => Vec<Fact>: |snapshot, asked| {
-        snapshot.fact_timeline(asked.entity.as_deref(), asked.limit, asked.offset)
+        snapshot.fact_timeline(asked.entity.as_deref(), asked.as_of, asked.limit, asked.offset)
     };
-    CountFacts => FactStats: |snapshot, _asked| snapshot.fact_stats();
+    CountFacts => FactStats: |snapshot, asked| snapshot.fact_stats(asked.as_of);
+    ListPredicates => Vec<Predicate>: |snapshot, asked| {
+        snapshot.predicates(asked.limit, asked.offset)
+    };
     ListEntities => Vec<Entity>: |snapshot, asked| snapshot.entities(&asked.query);
     GetEntity => Option<Entity>: |snapshot, asked| snapshot.entity(&asked.name);
     GetLoadProgress => Option<LoadProgress>: |snapshot, asked| {

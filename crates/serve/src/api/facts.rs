@@ -1,6 +1,8 @@
 //! Endpoints for facts and entities.
 
-use isolith_types::{Entity, EntityPatch, EntityQuery, Fact, Failure, Source};
+use isolith_types::{
+    Code, Entity, EntityPatch, EntityQuery, Fact, FactOutcome, Failure, NewFact, Predicate, Source,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +10,33 @@ use super::endpoint::{Endpoint, Verb};
 use crate::arguments::offset;
 use crate::tool::Call;
 use crate::tools::facts::{
-    FactQuery, FactTimeline, LIMITS, ListedFacts, fact_add, fact_invalidate, fact_stats,
-    fact_supersede, find_facts, list_timeline, no_facts,
+    FactAdd, FactQuery, FactTimeline, LIMITS, ListedFacts, fact_add, fact_invalidate, fact_retract,
+    fact_stats, fact_supersede, find_facts, list_timeline, no_facts,
 };
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let mut all = facts();
     all.extend(entities());
+    all.extend(predicates());
     all
+}
+
+fn predicates() -> Vec<Endpoint> {
+    vec![
+        Endpoint::new(
+            (Verb::Get, "/facts/predicates"),
+            "predicate_list",
+            "List predicates by name",
+            predicate_list,
+        ),
+        Endpoint::new(
+            (Verb::Put, "/facts/predicates/{name}"),
+            "predicate_declare",
+            "Declare whether a subject can have several objects of a predicate at once",
+            predicate_declare,
+        )
+        .keyed(),
+    ]
 }
 
 fn facts() -> Vec<Endpoint> {
@@ -30,7 +51,7 @@ fn facts() -> Vec<Endpoint> {
         Endpoint::new(
             (Verb::Get, "/facts"),
             "fact_query",
-            "List the facts about an entity: those true at a date, or all",
+            "List facts about an entity or with words: those true at a date, or all",
             fact_query,
         ),
         Endpoint::new(
@@ -38,6 +59,20 @@ fn facts() -> Vec<Endpoint> {
             "fact_invalidate",
             "End a fact that is no longer true",
             fact_invalidate,
+        )
+        .keyed(),
+        Endpoint::new(
+            (Verb::Post, "/facts/import"),
+            "fact_import",
+            "Record up to 500 facts; those that are refused do not affect the others",
+            fact_import,
+        )
+        .keyed(),
+        Endpoint::new(
+            (Verb::Post, "/facts/retract"),
+            "fact_retract",
+            "Mark a fact as never true; it is kept as retracted",
+            fact_retract,
         )
         .keyed(),
         Endpoint::new(
@@ -115,6 +150,10 @@ struct FullFact {
     confidence: f64,
     /// Whether it is true now.
     current: bool,
+    /// current, past, future or retracted: at as_of, or now.
+    state: &'static str,
+    /// When it was retracted as never true.
+    retracted_at: Option<String>,
     recorded_at: String,
     superseded_by: Option<String>,
     sources: Vec<FactSource>,
@@ -151,10 +190,123 @@ impl From<Fact> for FullFact {
             valid_to: fact.valid_to.map(|at| at.to_string()),
             confidence: fact.confidence,
             current: fact.current,
+            state: fact.state.name(),
+            retracted_at: fact.retracted_at.map(|at| at.to_string()),
             recorded_at: fact.recorded_at.to_string(),
             superseded_by: fact.superseded_by,
             sources: fact.sources.into_iter().map(source).collect(),
         }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FactImport {
+    facts: Vec<FactAdd>,
+}
+
+async fn fact_import(call: Call, arguments: FactImport) -> Result<FactImported, Failure> {
+    let rows = arguments.facts.len() as u64;
+    let facts = arguments.facts.into_iter().map(NewFact::from).collect();
+    let engine = call.server.stores().memory_to_write()?;
+    let added = engine.add_facts(facts, call.key).await?;
+    let rejected = added.facts.into_iter().zip(0..).filter_map(|(outcome, row)| match outcome {
+        FactOutcome::Stored(_) => None,
+        FactOutcome::Refused(failure) => {
+            Some(RejectedFact { row, code: failure.code, message: failure.message })
+        }
+    });
+    Ok(FactImported {
+        created: added.created,
+        updated: added.updated,
+        unchanged: rows.saturating_sub(added.created + added.updated + added.refused),
+        rejected_count: added.refused,
+        rejected: rejected.collect(),
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FactImported {
+    created: u64,
+    updated: u64,
+    unchanged: u64,
+    /// Empty if an answer is repeated that was too long to keep.
+    rejected: Vec<RejectedFact>,
+    rejected_count: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RejectedFact {
+    /// Its index, from 0.
+    row: u64,
+    #[schemars(with = "String")]
+    code: Code,
+    message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PredicatePage {
+    /// 1 to 1000, by default 200.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+}
+
+async fn predicate_list(call: Call, arguments: PredicatePage) -> Result<PredicateList, Failure> {
+    let limit = call.limit(arguments.limit, LIMITS)?;
+    let offset = offset(arguments.cursor.as_deref())?;
+    let mut predicates = match call.server.stores().memory()? {
+        // One extra row shows whether there is another page.
+        Some(engine) => engine.predicates(limit + 1, offset).await?,
+        None => Vec::new(),
+    };
+    let more = predicates.len() > limit as usize;
+    predicates.truncate(limit as usize);
+    let next = offset.saturating_add(predicates.len() as u64);
+    let predicates = predicates.into_iter().map(PredicateAnswer::from).collect();
+    Ok(PredicateList { predicates, next_cursor: more.then(|| next.to_string()) })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PredicateDeclaration {
+    name: String,
+    /// Whether one object excludes all others at the same time.
+    single_valued: bool,
+}
+
+async fn predicate_declare(
+    call: Call,
+    arguments: PredicateDeclaration,
+) -> Result<PredicateAnswer, Failure> {
+    let PredicateDeclaration { name, single_valued } = arguments;
+    let engine = call.server.stores().memory_to_write()?;
+    let declared = engine.declare_predicate(name, single_valued, call.key).await?;
+    Ok(PredicateAnswer::from(declared))
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PredicateList {
+    predicates: Vec<PredicateAnswer>,
+    /// The cursor of the next page, if there is one.
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Predicate")]
+struct PredicateAnswer {
+    name: String,
+    /// Whether a subject can have only one object at a time.
+    single_valued: bool,
+    /// Number of facts with it that are not retracted.
+    facts: u64,
+}
+
+impl From<Predicate> for PredicateAnswer {
+    fn from(Predicate { name, single_valued, facts }: Predicate) -> Self {
+        Self { name, single_valued, facts }
     }
 }
 

@@ -171,6 +171,7 @@ fn hints_name_endpoints_that_exist() {
         Hint::QueryFacts,
         Hint::ListEntities,
         Hint::InvalidateFact { id: "f1".to_owned() },
+        Hint::SupersedeFact { id: "f1".to_owned() },
         Hint::AddFact,
         Hint::CreateGraph,
     ];

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use isolith_engine::MOST_FACTS;
 use isolith_types::{
-    Code, Fact, FactDirection as Direction, FactQuery as Query, FactStats, Failure, Hint, Moment,
-    NewFact, Provenance, Supersede, WhichFact,
+    Code, Fact, FactDirection as Direction, FactQuery as Query, FactState as State, FactStats,
+    Failure, Hint, Moment, NewFact, Provenance, Supersede, WhichFact,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{NoArguments, offset};
+use crate::arguments::offset;
 use crate::tool::{Call, Effect, Limits, Tool, ToolAnswer};
 
 /// Numbers of facts.
@@ -28,7 +28,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_query",
             Effect::Read,
-            "List facts about a person, project or thing, now or at a date. Use it for who, where, which and since when. For notes use memory_search. Example: {\"entity\":\"Ann\"}",
+            "List facts about a person, project or thing, or with words, now or at a date. Use it for who, where, which and since when. For notes use memory_search. Example: {\"entity\":\"Ann\"}",
             fact_query,
         ),
         Tool::new(
@@ -36,6 +36,12 @@ pub(super) fn tools() -> Vec<Tool> {
             Effect::Change,
             "End a fact that is no longer true; it stays in the history. Use it when something stopped. If something else is true instead use fact_supersede. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\"}",
             fact_invalidate,
+        ),
+        Tool::new(
+            "fact_retract",
+            Effect::Change,
+            "Mark a fact as never true; only the history keeps it. Use it for mistakes. If it was true before use fact_invalidate. Example: {\"id\":\"f12\"}",
+            fact_retract,
         ),
         Tool::new(
             "fact_supersede",
@@ -83,23 +89,24 @@ pub(crate) struct FactAdd {
     agent: Option<String>,
 }
 
+impl From<FactAdd> for NewFact {
+    fn from(given: FactAdd) -> Self {
+        Self {
+            subject: given.subject,
+            predicate: given.predicate,
+            object: given.object,
+            valid_from: given.valid_from,
+            valid_to: given.valid_to,
+            confidence: given.confidence,
+            provenance: Provenance { drawer: given.drawer, file: given.file, agent: given.agent },
+            ..Self::default()
+        }
+    }
+}
+
 pub(crate) async fn fact_add(call: Call, arguments: FactAdd) -> Result<FactAdded, Failure> {
-    let fact = NewFact {
-        subject: arguments.subject,
-        predicate: arguments.predicate,
-        object: arguments.object,
-        valid_from: arguments.valid_from,
-        valid_to: arguments.valid_to,
-        confidence: arguments.confidence,
-        provenance: Provenance {
-            drawer: arguments.drawer,
-            file: arguments.file,
-            agent: arguments.agent,
-        },
-        ..NewFact::default()
-    };
     let engine = call.server.stores().memory_to_write()?;
-    let added = engine.add_fact(fact, call.key).await?;
+    let added = engine.add_fact(arguments.into(), call.key).await?;
     Ok(FactAdded { id: added.id, created: added.created })
 }
 
@@ -124,10 +131,14 @@ impl ToolAnswer for FactAdded {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactQuery {
     /// Name or alias
-    entity: String,
+    entity: Option<String>,
+    /// Words in the names
+    text: Option<String>,
     /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     as_of: Option<Moment>,
+    /// Default: all but retracted
+    state: Option<FactState>,
     #[serde(default)]
     direction: FactDirection,
     /// Only this relation
@@ -145,6 +156,26 @@ enum FactDirection {
     In,
     #[default]
     Both,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum FactState {
+    Current,
+    Past,
+    Future,
+    Retracted,
+}
+
+impl From<FactState> for State {
+    fn from(state: FactState) -> Self {
+        match state {
+            FactState::Current => Self::Current,
+            FactState::Past => Self::Past,
+            FactState::Future => Self::Future,
+            FactState::Retracted => Self::Retracted,
+        }
+    }
 }
 
 impl From<FactDirection> for Direction {
@@ -167,14 +198,16 @@ pub(crate) struct ListedFacts {
     pub(crate) next_cursor: Option<String>,
 }
 
-/// Lists facts about an entity; none if there is no store.
+/// Lists facts; none if there is no store.
 pub(crate) async fn find_facts(call: &Call, arguments: FactQuery) -> Result<ListedFacts, Failure> {
     let limit = call.limit(arguments.limit, LIMITS)?;
     let offset = offset(arguments.cursor.as_deref())?;
     let query = Query {
-        entity: Some(arguments.entity),
+        entity: arguments.entity,
         direction: arguments.direction.into(),
         predicate: arguments.predicate,
+        text: arguments.text,
+        state: arguments.state.map(State::from),
         as_of: arguments.as_of,
         // One extra row shows whether there is another page.
         limit: limit + 1,
@@ -203,6 +236,8 @@ struct FactRow {
     valid_to: Option<String>,
     confidence: f64,
     current: bool,
+    /// At as_of, or now
+    state: &'static str,
 }
 
 impl From<Fact> for FactRow {
@@ -216,6 +251,7 @@ impl From<Fact> for FactRow {
             valid_to: fact.valid_to.map(|at| at.to_string()),
             confidence: fact.confidence,
             current: fact.current,
+            state: fact.state.name(),
         }
     }
 }
@@ -246,8 +282,11 @@ impl ToolAnswer for FactPage {
             let FactRow { id, subject, predicate, object, .. } = fact;
             let from = fact.valid_from.as_deref().unwrap_or("…");
             let to = fact.valid_to.as_deref().unwrap_or("…");
-            let past = if fact.current { "" } else { ", not current" };
-            let _ = writeln!(text, "{subject} {predicate} {object} [{from} – {to}){past} {id}");
+            let state = match fact.state {
+                "current" => String::new(),
+                state => format!(", {state}"),
+            };
+            let _ = writeln!(text, "{subject} {predicate} {object} [{from} – {to}){state} {id}");
         }
         if let Some(cursor) = &self.next_cursor {
             let _ = writeln!(text, "more: cursor {cursor}");
@@ -299,6 +338,46 @@ fn which(
             Ok(WhichFact::Said { subject, predicate, object })
         }
         _ => Err(Failure::new(Code::BadInput, "pass either id, or subject and predicate")),
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FactRetract {
+    /// Its id; or its subject and predicate
+    id: Option<String>,
+    /// Whom or what it is about
+    subject: Option<String>,
+    /// Relation
+    predicate: Option<String>,
+    /// If several match
+    object: Option<String>,
+}
+
+pub(crate) async fn fact_retract(
+    call: Call,
+    arguments: FactRetract,
+) -> Result<FactRetracted, Failure> {
+    let FactRetract { id, subject, predicate, object } = arguments;
+    let which = which(id, subject, predicate, object)?;
+    let Some(engine) = call.server.stores().memory()? else { return Err(no_facts()) };
+    let done = engine.retract_fact(which, call.key).await?;
+    let retracted_at = done.retracted_at.to_string();
+    Ok(FactRetracted { id: done.id, retracted_at, changed: done.changed })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FactRetracted {
+    id: String,
+    retracted_at: String,
+    changed: bool,
+}
+
+impl ToolAnswer for FactRetracted {
+    const TRUSTED: bool = true;
+
+    fn text(&self) -> String {
+        format!("{} is retracted", self.id)
     }
 }
 
@@ -385,6 +464,9 @@ impl ToolAnswer for FactSuperseded {
 pub(crate) struct FactTimeline {
     /// Only facts about it
     entity: Option<String>,
+    /// Only what was true by then
+    #[schemars(with = "Option<String>")]
+    as_of: Option<Moment>,
     /// Default 200
     limit: Option<u32>,
     /// A next_cursor
@@ -404,20 +486,29 @@ pub(crate) async fn list_timeline(
     let offset = offset(arguments.cursor.as_deref())?;
     let facts = match call.server.stores().memory()? {
         Some(engine) => {
-            engine.fact_timeline(arguments.entity.as_deref(), limit + 1, offset).await?
+            let FactTimeline { entity, as_of, .. } = &arguments;
+            engine.fact_timeline(entity.as_deref(), *as_of, limit + 1, offset).await?
         }
         None => Vec::new(),
     };
     Ok(ListedFacts::page(facts, limit, offset))
 }
 
-pub(crate) async fn fact_stats(call: Call, _: NoArguments) -> Result<FactCounts, Failure> {
-    let FactStats { facts, current, past, future, entities, predicates } =
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FactStatsAt {
+    /// YYYY-MM-DD; default: now
+    #[schemars(with = "Option<String>")]
+    as_of: Option<Moment>,
+}
+
+pub(crate) async fn fact_stats(call: Call, at: FactStatsAt) -> Result<FactCounts, Failure> {
+    let FactStats { facts, current, past, future, retracted, entities, predicates } =
         match call.server.stores().memory()? {
-            Some(engine) => engine.fact_stats().await?,
+            Some(engine) => engine.fact_stats(at.as_of).await?,
             None => FactStats::default(),
         };
-    Ok(FactCounts { facts, current, past, future, entities, predicates })
+    Ok(FactCounts { facts, current, past, future, retracted, entities, predicates })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -426,6 +517,7 @@ pub(crate) struct FactCounts {
     current: u64,
     past: u64,
     future: u64,
+    retracted: u64,
     entities: u64,
     predicates: u64,
 }
@@ -434,9 +526,9 @@ impl ToolAnswer for FactCounts {
     const TRUSTED: bool = true;
 
     fn text(&self) -> String {
-        let Self { facts, current, past, future, entities, predicates } = self;
+        let Self { facts, current, past, future, retracted, entities, predicates } = self;
         format!(
-            "facts: {facts} ({current} current, {past} past, {future} future); entities: {entities}; predicates: {predicates}"
+            "facts: {facts} ({current} current, {past} past, {future} future); retracted: {retracted}; entities: {entities}; predicates: {predicates}"
         )
     }
 }
@@ -457,6 +549,8 @@ mod tests {
             sources: Vec::new(),
             recorded_at: Moment::instant(0),
             current: to.is_none(),
+            state: if to.is_none() { State::Current } else { State::Past },
+            retracted_at: None,
             superseded_by: None,
         }
     }
@@ -465,11 +559,11 @@ mod tests {
     fn a_page_shows_whether_there_are_more() {
         let facts = || vec![fact("Acme", Some("2025-01-01")), fact("Initech", None)];
         insta::assert_snapshot!(FactPage::from(ListedFacts::page(facts(), 1, 3)).text(), @r"
-        Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
+        Max works_at Acme [2024-01-01 – 2025-01-01), past f1
         more: cursor 4
         ");
         insta::assert_snapshot!(FactPage::from(ListedFacts::page(facts(), 2, 0)).text(), @r"
-        Max works_at Acme [2024-01-01 – 2025-01-01), not current f1
+        Max works_at Acme [2024-01-01 – 2025-01-01), past f1
         Max works_at Initech [2024-01-01 – …) f1
         ");
     }

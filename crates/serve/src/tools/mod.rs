@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::tool::{ToolSelection, USUAL};
 
-    const NAMES: [&str; 44] = [
+    const NAMES: [&str; 45] = [
         "search_code",
         "search_similar",
         "read_chunk",
@@ -88,6 +88,7 @@ mod tests {
         "fact_add",
         "fact_query",
         "fact_invalidate",
+        "fact_retract",
         "fact_supersede",
         "fact_timeline",
         "fact_stats",

@@ -41,6 +41,11 @@ pub(super) fn facts(
             let id: i64 = row.get(0)?;
             Ok((!makes_sense(row)?).then(|| format!("fact f{id} is malformed")))
         })?;
+        let predicates = "SELECT id, name FROM predicate WHERE single_valued NOT IN (0, 1)";
+        each(db, deadline, found, predicates, |row| {
+            let name: String = row.get(1)?;
+            Ok(Some(format!("predicate {name:?} is malformed")))
+        })?;
         let sources = "SELECT id, fact FROM fact_source WHERE NOT confidence BETWEEN 0 AND 1";
         each(db, deadline, found, sources, |row| {
             let fact: i64 = row.get(1)?;

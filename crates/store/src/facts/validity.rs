@@ -1,7 +1,7 @@
 //! When a fact is true, and how two facts with the same statement are combined.
 
 use isolith_protocol::StoreError;
-use isolith_types::Moment;
+use isolith_types::{FactState, Moment};
 
 /// The period in which a fact is true: half-open, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,21 @@ impl Validity {
         if self.until == there.until && (begin_together || is_vague) {
             return Fit::Same(there.from.or(self.from));
         }
-        let overlap = self.outlasts(there.certain_from(recorded_at))
-            && there.outlasts(self.certain_from(now));
-        if overlap { Fit::Clash } else { Fit::Beside }
+        if self.overlaps(there, recorded_at, now) { Fit::Clash } else { Fit::Beside }
+    }
+
+    /// Whether both are certainly true at some time; `there` was recorded at `recorded_at`.
+    pub(crate) fn overlaps(self, there: Self, recorded_at: i64, now: i64) -> bool {
+        self.outlasts(there.certain_from(recorded_at)) && there.outlasts(self.certain_from(now))
+    }
+
+    /// Its state at any time from `start` until just before `end`.
+    pub(crate) fn state(self, start: i64, end: i64) -> FactState {
+        match self.from {
+            Some(from) if from.start() >= end => FactState::Future,
+            _ if self.outlasts(start) => FactState::Current,
+            _ => FactState::Past,
+        }
     }
 
     fn start(self) -> Option<i64> {
@@ -97,7 +109,7 @@ impl Validity {
 
     /// From when it is certainly true. If the start is unknown, that is when it was recorded,
     /// or just before its end.
-    fn certain_from(self, recorded_at: i64) -> i64 {
+    pub(crate) fn certain_from(self, recorded_at: i64) -> i64 {
         let before_end = self.until.map_or(i64::MAX, |until| until.saturating_sub(1));
         self.start().unwrap_or(recorded_at.min(before_end))
     }

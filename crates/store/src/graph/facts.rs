@@ -9,7 +9,7 @@ use isolith_types::{Failure, Moment, Source};
 use super::names::NameKind;
 use super::{Property, TruthGraph, bytes, failure, query_failed};
 use crate::facts::id_of;
-use crate::read::facts::{StoredFact, aliases_of, sources_of, stored_fact};
+use crate::read::facts::{StoredFact, aliases_of, retracted_at, sources_of, stored_fact};
 use crate::sqlite::During;
 
 /// Name of an entity's node within its owner, which has only this one.
@@ -20,6 +20,14 @@ const LABEL: &str = "Entity";
 /// Nodes of deleted entities, and nodes that no entity would have.
 const STRAY_NODES: &str = "SELECT id, owner FROM node WHERE owner < 0 \
     AND (name IS NOT '' OR -owner NOT IN (SELECT id FROM entity))";
+
+/// Edges of facts that were retracted.
+const RETRACTED_EDGES: &str = "SELECT e.id FROM edge e JOIN fact f ON f.id = -e.owner \
+    WHERE e.owner < 0 AND f.retracted_at IS NOT NULL";
+
+/// The edges of one fact, found from its subject's node.
+const FACT_EDGES: &str = "SELECT e.id FROM node s CROSS JOIN edge_out l ON l.src = s.id \
+    CROSS JOIN edge e ON e.id = l.edge WHERE s.owner = ?1 AND e.owner = ?2";
 
 /// Edges that disagree with their facts, edges of deleted facts, and duplicates.
 const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
@@ -33,16 +41,37 @@ const STRAY_EDGES: &str = "SELECT e.id FROM edge e \
 /// Writes all facts and entities to the graph, in the open transaction.
 pub(crate) fn sync_facts(db: &dyn Connection) -> Result<(), StoreError> {
     let graph = TruthGraph::begin(db)?;
-    graph.sync_facts().map_err(query_failed)?;
+    let sync = || {
+        let mut retracted = Vec::new();
+        graph.numbers(RETRACTED_EDGES, [], &mut retracted)?;
+        for edge in retracted {
+            graph.drop_edge(edge)?;
+        }
+        graph.sync_facts("SELECT id FROM fact WHERE retracted_at IS NULL ORDER BY id")
+    };
+    sync().map_err(query_failed)?;
+    graph.finish()
+}
+
+/// [`sync_facts`] for a store of a version in which no fact could be retracted.
+pub(crate) fn sync_first_facts(db: &dyn Connection) -> Result<(), StoreError> {
+    let graph = TruthGraph::begin(db)?;
+    graph.sync_facts("SELECT id FROM fact ORDER BY id").map_err(query_failed)?;
     graph.finish()
 }
 
 impl TruthGraph<'_> {
-    /// Updates the edge of a fact and the nodes of its two entities.
+    /// Updates the edge of a fact and the nodes of its two entities. A retracted fact has no edge.
     pub(crate) fn sync_fact(&self, number: i64) -> Result<(), Failure> {
         let Some(fact) = stored_fact(self.db, number).map_err(failure)? else { return Ok(()) };
         let ends = (self.sync_entity(fact.subject)?, self.sync_entity(fact.object)?);
-        self.sync_edge(&fact, ends)
+        if retracted_at(self.db, number).map_err(failure)?.is_none() {
+            return self.sync_edge(&fact, ends);
+        }
+        let mut edges = Vec::new();
+        self.flush_edges()?;
+        self.numbers(FACT_EDGES, [-fact.subject, -number], &mut edges)?;
+        edges.into_iter().try_for_each(|edge| self.drop_edge(edge))
     }
 
     /// Updates the node of an entity and returns its id.
@@ -52,7 +81,8 @@ impl TruthGraph<'_> {
     }
 
     /// Updates all facts and entities and removes those that no longer exist.
-    fn sync_facts(&self) -> Result<(), Failure> {
+    /// `live` selects the facts that have an edge.
+    fn sync_facts(&self, live: &str) -> Result<(), Failure> {
         for (node, owner) in self.pairs(STRAY_NODES)? {
             self.remove_owned(owner, node)?;
         }
@@ -65,7 +95,7 @@ impl TruthGraph<'_> {
         for entity in entities {
             self.sync_entity(entity)?;
         }
-        self.numbers("SELECT id FROM fact ORDER BY id", [], &mut facts)?;
+        self.numbers(live, [], &mut facts)?;
         for fact in facts {
             let Some(fact) = stored_fact(self.db, fact).map_err(failure)? else { continue };
             let node = |entity: i64| self.owned(-entity, NAME);
@@ -103,9 +133,13 @@ impl TruthGraph<'_> {
         )
     }
 
-    /// Whether a fact's edge exists and is up to date.
+    /// Whether a fact's edge exists and is up to date, or the fact is retracted and has none.
     pub(crate) fn is_fact_current(&self, number: i64) -> Result<bool, StoreError> {
         let Some(fact) = stored_fact(self.db, number)? else { return Ok(false) };
+        if retracted_at(self.db, number)?.is_some() {
+            let ends = [-fact.subject, -number];
+            return self.is_there(FACT_EDGES, ends).map(|is_there| !is_there);
+        }
         let (kind, properties) = of_fact(self.db, &fact)?;
         let Some(list) = self.known_list(&properties)? else { return Ok(false) };
         let kind = self.names.find(self.db, NameKind::Type, &kind)?;

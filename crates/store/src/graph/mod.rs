@@ -38,7 +38,7 @@ pub(crate) use derived::{
     KnownNames, NodeParts, edge_names, from_lookup, has_label, has_value, put, recount,
 };
 pub(crate) use ends::{REBUILD_ENDS, has_ends};
-pub(crate) use facts::sync_facts;
+pub(crate) use facts::{sync_facts, sync_first_facts};
 #[cfg(feature = "fuzzing")]
 pub use import::read_cells;
 use names::NameTable;

@@ -1,9 +1,9 @@
 //! Facts and entities.
 
 use isolith_protocol::StoreError;
-use isolith_sql::{Connection, OptionalExtension, Row, params};
+use isolith_sql::{Connection, OptionalExtension, Row, Value, params, params_from_iter};
 use isolith_types::{
-    Entity, EntityQuery, Fact, FactDirection, FactQuery, FactStats, Moment, Source,
+    Entity, EntityQuery, Fact, FactDirection, FactQuery, FactState, FactStats, Moment, Source,
 };
 
 use super::Snapshot;
@@ -37,7 +37,7 @@ const STORED_FACT: &str = "SELECT id, valid_from, from_day, valid_to, to_day, un
 
 /// True now first, then future, then past; the latest of each first.
 const CURRENT_FIRST: &str = "ORDER BY CASE \
-    WHEN f.valid_from > ?7 THEN 1 WHEN f.until <= ?7 THEN 2 ELSE 0 END, \
+    WHEN f.valid_from >= ?5 THEN 1 WHEN f.until <= ?6 THEN 2 ELSE 0 END, \
     coalesce(f.valid_from, f.until) DESC, f.id DESC";
 
 /// Facts without any date come last.
@@ -64,26 +64,26 @@ impl Snapshot<'_> {
         };
         let of_entity = of_entity(entity, query.direction);
         let said = if predicate.is_some() { "f.predicate = ?4" } else { "?4 IS NULL" };
-        let which = format!(
-            "{of_entity} AND {said} AND (f.valid_from IS NULL OR f.valid_from < ?5) \
-             AND (f.until IS NULL OR f.until > ?6)"
-        );
+        let words = words_of(query.text.as_deref())?;
+        let in_state = in_state(query.state.or(query.as_of.map(|_| FactState::Current)));
+        let mut which = format!("{of_entity} AND {said} AND {in_state}");
+        for at in 0..words.len() {
+            which.push_str(&mentions(FIRST_WORD + at));
+        }
         let sql = page(&which, CURRENT_FIRST);
-        let now = now();
+        let time = AskedTime::new(query.as_of);
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
-            let rows = statement.query_map(
-                params![
-                    entity.number(),
-                    query.limit,
-                    i64::try_from(query.offset).unwrap_or(i64::MAX),
-                    predicate,
-                    query.as_of.map_or(i64::MAX, Moment::end),
-                    query.as_of.map_or(i64::MIN, Moment::start),
-                    now,
-                ],
-                |row| fact_of(row, now),
-            )?;
+            let mut values: Vec<Value> = vec![
+                entity.number().map_or(Value::Null, Value::from),
+                i64::from(query.limit).into(),
+                i64::try_from(query.offset).unwrap_or(i64::MAX).into(),
+                predicate.map_or(Value::Null, Value::from),
+                time.end.into(),
+                time.start.into(),
+            ];
+            values.extend(words.into_iter().map(Value::from));
+            let rows = statement.query_map(params_from_iter(values), |row| fact_of(row, time))?;
             with_sources(db, rows.collect::<Result<_, _>>()?)
         };
         read().during(db, "look for facts")
@@ -96,37 +96,45 @@ impl Snapshot<'_> {
     pub fn fact_timeline(
         &self,
         entity: Option<&str>,
+        as_of: Option<Moment>,
         limit: u32,
         offset: u64,
     ) -> Result<Vec<Fact>, StoreError> {
         let db = self.connection();
         let Some(entity) = wanted(db, entity)? else { return Ok(Vec::new()) };
-        let sql = page(of_entity(entity, FactDirection::Both), BY_TIME);
-        let now = now();
+        let of_entity = of_entity(entity, FactDirection::Both);
+        let begun = format!("{of_entity} AND (?4 IS NULL OR coalesce(f.valid_from < ?4, 1))");
+        let sql = page(&begun, BY_TIME);
+        let time = AskedTime::new(as_of);
         let read = || {
             let mut statement = db.prepare_cached(&sql)?;
-            let rows = statement.query_map(
-                params![entity.number(), limit, i64::try_from(offset).unwrap_or(i64::MAX)],
-                |row| fact_of(row, now),
-            )?;
+            let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+            let begun_by = as_of.map(Moment::end);
+            let rows = statement
+                .query_map(params![entity.number(), limit, offset, begun_by], |row| {
+                    fact_of(row, time)
+                })?;
             with_sources(db, rows.collect::<Result<_, _>>()?)
         };
         read().during(db, "read the timeline")
     }
 
-    /// The number of facts: current, past and future.
+    /// The number of facts: current, past and future at that time, which is now if not given.
     ///
     /// # Errors
     /// If the deadline passes or the truth cannot be read.
-    pub fn fact_stats(&self) -> Result<FactStats, StoreError> {
+    pub fn fact_stats(&self, as_of: Option<Moment>) -> Result<FactStats, StoreError> {
         let db = self.connection();
+        let time = AskedTime::new(as_of);
         db.prepare_cached(
-            "SELECT count(*), count(*) FILTER (WHERE until <= ?1), \
-             count(*) FILTER (WHERE valid_from > ?1), (SELECT count(*) FROM entity), \
+            "SELECT count(*) FILTER (WHERE retracted_at IS NULL), \
+             count(*) FILTER (WHERE retracted_at IS NULL AND until <= ?1), \
+             count(*) FILTER (WHERE retracted_at IS NULL AND valid_from >= ?2), \
+             count(retracted_at), (SELECT count(*) FROM entity), \
              count(DISTINCT predicate) FROM fact",
         )
         .and_then(|mut statement| {
-            statement.query_row([now()], |row| {
+            statement.query_row([time.start, time.end], |row| {
                 let (facts, past, future): (u64, u64, u64) =
                     (row.get(0)?, row.get(1)?, row.get(2)?);
                 Ok(FactStats {
@@ -134,8 +142,9 @@ impl Snapshot<'_> {
                     current: facts.saturating_sub(past + future),
                     past,
                     future,
-                    entities: row.get(3)?,
-                    predicates: row.get(4)?,
+                    retracted: row.get(3)?,
+                    entities: row.get(4)?,
+                    predicates: row.get(5)?,
                 })
             })
         })
@@ -207,8 +216,8 @@ pub(crate) fn require_entity(db: &dyn Connection, number: i64) -> Result<Entity,
         .during(db, "read an entity")
 }
 
-/// All facts with this subject and predicate, and this object if given, in the order they were
-/// recorded.
+/// All facts with this subject and predicate, and this object if given, but retracted ones, in
+/// the order they were recorded.
 pub(crate) fn stored_facts(
     db: &dyn Connection,
     subject: i64,
@@ -219,7 +228,8 @@ pub(crate) fn stored_facts(
     let of_object = if object.is_some() { "object = ?3" } else { "?3 IS NULL" };
     let read = || {
         db.prepare_cached(&format!(
-            "{STORED_FACT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} ORDER BY id"
+            "{STORED_FACT} WHERE subject = ?1 AND predicate = ?2 AND {of_object} \
+             AND retracted_at IS NULL ORDER BY id"
         ))?
         .query_map(params![subject, predicate, object], stored_fact_of)?
         .collect::<Result<Vec<_>, _>>()
@@ -235,6 +245,29 @@ pub(crate) fn stored_fact(
     db.prepare_cached(&format!("{STORED_FACT} WHERE id = ?1"))
         .and_then(|mut statement| statement.query_row([number], stored_fact_of).optional())
         .during(db, "look for a fact")
+}
+
+/// All facts with this predicate but retracted ones.
+pub(crate) fn facts_with_predicate(
+    db: &dyn Connection,
+    predicate: i64,
+) -> Result<Vec<StoredFact>, StoreError> {
+    let read = || {
+        db.prepare_cached(&format!(
+            "{STORED_FACT} WHERE predicate = ?1 AND retracted_at IS NULL ORDER BY id"
+        ))?
+        .query_map([predicate], stored_fact_of)?
+        .collect::<Result<Vec<_>, _>>()
+    };
+    read().during(db, "look for facts")
+}
+
+/// When a fact was retracted, if it was.
+pub(crate) fn retracted_at(db: &dyn Connection, number: i64) -> Result<Option<i64>, StoreError> {
+    db.prepare_cached("SELECT retracted_at FROM fact WHERE id = ?1")
+        .and_then(|mut statement| statement.query_row([number], |row| row.get(0)).optional())
+        .during(db, "look for a fact")
+        .map(Option::flatten)
 }
 
 /// The validity of a fact, from five columns starting at this one.
@@ -255,17 +288,79 @@ pub(crate) fn makes_sense(row: &Row<'_>) -> isolith_sql::Result<bool> {
     Ok(as_written && validity.makes_sense() && (0.0..=1.0).contains(&confidence))
 }
 
-/// Selects a page of facts. Names are only looked up for those on the page.
-/// A page of facts. Its parameters: 1 the entity, 2 the limit, 3 the offset, 4 the predicate, 5 and
-/// 6 the time at which they are true, 7 the current time.
+/// Selects a page of facts. Names are only looked up for those on the page. Its parameters: 1 the
+/// entity, 2 the limit, 3 the offset, 4 the predicate, 5 and 6 the end and the start of the time
+/// asked about, from 7 on the words to look for.
 fn page(which: &str, order: &str) -> String {
     format!(
         "SELECT f.id, f.valid_from, f.from_day, f.valid_to, f.to_day, f.until, f.confidence, \
-         f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, o.name \
+         f.drawer, f.file, f.agent, f.recorded_at, f.superseded_by, s.name, p.name, o.name, f.retracted_at \
          FROM (SELECT * FROM fact f WHERE {which} {order} LIMIT ?2 OFFSET ?3) f \
          JOIN entity s ON s.id = f.subject JOIN predicate p ON p.id = f.predicate \
          JOIN entity o ON o.id = f.object {order}"
     )
+}
+
+/// The number of the first parameter with a word.
+const FIRST_WORD: usize = 7;
+
+/// Maximum number of words to look for.
+const MAX_WORDS: usize = 16;
+
+/// The words of a search, as names are compared.
+fn words_of(text: Option<&str>) -> Result<Vec<String>, StoreError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let words: Vec<String> = fold_predicate(text).split(' ').map(str::to_owned).collect();
+    if words.iter().all(String::is_empty) {
+        return Err(StoreError::Invalid("there is no word to look for".to_owned()));
+    }
+    if words.len() > MAX_WORDS {
+        let reason = format!("{} words to look for; the limit is {MAX_WORDS}", words.len());
+        return Err(StoreError::Invalid(reason));
+    }
+    Ok(words)
+}
+
+/// Whether the names of a fact contain the word.
+fn mentions(parameter: usize) -> String {
+    format!(
+        " AND (EXISTS (SELECT 1 FROM entity e WHERE e.id IN (f.subject, f.object) \
+         AND instr(replace(e.folded, '_', ' '), ?{parameter}) > 0) \
+         OR EXISTS (SELECT 1 FROM alias a WHERE a.entity IN (f.subject, f.object) \
+         AND instr(replace(a.folded, '_', ' '), ?{parameter}) > 0) \
+         OR EXISTS (SELECT 1 FROM predicate k WHERE k.id = f.predicate \
+         AND instr(k.folded, ?{parameter}) > 0))"
+    )
+}
+
+/// Restricts facts to those in a state at the time asked about.
+fn in_state(state: Option<FactState>) -> &'static str {
+    match state {
+        None => "f.retracted_at IS NULL",
+        Some(FactState::Current) => {
+            "f.retracted_at IS NULL AND coalesce(f.valid_from < ?5, 1) AND coalesce(f.until > ?6, 1)"
+        }
+        Some(FactState::Past) => "f.retracted_at IS NULL AND f.until <= ?6",
+        Some(FactState::Future) => "f.retracted_at IS NULL AND f.valid_from >= ?5",
+        Some(FactState::Retracted) => "f.retracted_at IS NOT NULL",
+    }
+}
+
+/// The time that a query asks about, and the current time.
+#[derive(Debug, Clone, Copy)]
+struct AskedTime {
+    start: i64,
+    /// Exclusive.
+    end: i64,
+    now: i64,
+}
+
+impl AskedTime {
+    fn new(as_of: Option<Moment>) -> Self {
+        let now = now();
+        let at = as_of.unwrap_or(Moment::instant(now));
+        Self { start: at.start(), end: at.end(), now }
+    }
 }
 
 /// Whose facts are requested.
@@ -320,7 +415,7 @@ fn stored_fact_of(row: &Row<'_>) -> isolith_sql::Result<StoredFact> {
 }
 
 /// A fact with its id; its only source so far is the first.
-fn fact_of(row: &Row<'_>, now: i64) -> isolith_sql::Result<(i64, Fact)> {
+fn fact_of(row: &Row<'_>, time: AskedTime) -> isolith_sql::Result<(i64, Fact)> {
     let number = row.get(0)?;
     let validity = validity_of(row, 1)?;
     let (confidence, recorded_at) = (row.get(6)?, Moment::instant(row.get(10)?));
@@ -331,6 +426,7 @@ fn fact_of(row: &Row<'_>, now: i64) -> isolith_sql::Result<(i64, Fact)> {
         confidence,
         recorded_at,
     };
+    let retracted_at: Option<i64> = row.get(15)?;
     let fact = Fact {
         id: id_of(number),
         subject: row.get(12)?,
@@ -341,7 +437,12 @@ fn fact_of(row: &Row<'_>, now: i64) -> isolith_sql::Result<(i64, Fact)> {
         confidence,
         sources: vec![first],
         recorded_at,
-        current: validity.is_true(now),
+        current: retracted_at.is_none() && validity.is_true(time.now),
+        state: match retracted_at {
+            Some(_) => FactState::Retracted,
+            None => validity.state(time.start, time.end),
+        },
+        retracted_at: retracted_at.map(Moment::instant),
         superseded_by: row.get::<_, Option<i64>>(11)?.map(id_of),
     };
     Ok((number, fact))

@@ -6,6 +6,7 @@ mod file_texts;
 pub(crate) mod filter;
 pub(crate) mod memory;
 mod names;
+pub(crate) mod predicates;
 mod records;
 mod scan;
 mod values;

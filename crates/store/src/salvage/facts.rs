@@ -37,9 +37,10 @@ const ENTITY: TableCopy = TableCopy {
 
 const PREDICATE: TableCopy = TableCopy {
     table: "predicate",
-    select: "SELECT id, name, folded FROM predicate WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
-    insert: "INSERT INTO predicate (id, name, folded) VALUES (?1, ?2, ?3)",
-    columns: 3,
+    select: "SELECT id, name, folded, single_valued FROM predicate \
+             WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+    insert: "INSERT INTO predicate (id, name, folded, single_valued) VALUES (?1, ?2, ?3, ?4 = 1)",
+    columns: 4,
     key: "id",
     name: "folded",
     indexes: &[Index {
@@ -51,6 +52,10 @@ const PREDICATE: TableCopy = TableCopy {
     }],
     is_derived: false,
 };
+
+/// For versions before 17.
+const PREDICATE_BEFORE_DECLARATIONS: &str =
+    "SELECT id, name, folded, 0 FROM predicate WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
 const ALIAS: TableCopy = TableCopy {
     table: "alias",
@@ -99,8 +104,13 @@ const SOURCE: TableCopy = TableCopy {
 
 /// Columns 2 to 7 are validated together.
 const FACTS: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, confidence, \
-    subject, predicate, object, drawer, file, agent, recorded_at, changed_at, superseded_by \
-    FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    subject, predicate, object, drawer, file, agent, recorded_at, changed_at, retracted_at, \
+    superseded_by FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+
+/// For versions before 17.
+const FACTS_BEFORE_RETRACTION: &str = "SELECT id, valid_from, from_day, valid_to, to_day, until, \
+    confidence, subject, predicate, object, drawer, file, agent, recorded_at, changed_at, NULL, \
+    superseded_by FROM fact WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
 
 const FACT_INDEXES: [Index; 2] = [
     Index {
@@ -191,15 +201,21 @@ impl Rescue<'_> {
     fn predicates(&mut self) -> Result<(), StoreError> {
         let db = self.work.db;
         let types = types_by_predicate(db).during(db, "read the names of the graph")?;
-        self.table_with(&PREDICATE, &mut |id, known| {
+        let select = match self.knows("SELECT single_valued FROM predicate") {
+            true => PREDICATE.select,
+            false => PREDICATE_BEFORE_DECLARATIONS,
+        };
+        self.table_with(&TableCopy { select, ..PREDICATE }, &mut |id, known| {
             let Some(Value::Text(folded)) = known.get("folded") else {
                 return Ok(Completed::Nothing);
             };
             let name = types.get(folded);
-            // Complete if the graph still has the spelling.
-            let lacks = if name.is_some() { "" } else { "the spelling of their names is lost" };
+            let lacks = match name {
+                Some(_) => "whether they are single-valued is lost",
+                None => "the spelling of their names, and whether they are single-valued, is lost",
+            };
             let name = name.unwrap_or(folded);
-            Ok(Completed::Row(vec![id.into(), text(name), text(folded)], lacks))
+            Ok(Completed::Row(vec![id.into(), text(name), text(folded), 0.into()], lacks))
         })
         .map(|_| ())
     }
@@ -228,7 +244,11 @@ impl Rescue<'_> {
         let db = self.work.db;
         let mut saver = FactSaver::new(db, self.work.now);
         let highest = self.highest("fact", &FACT_INDEXES)?;
-        let gaps = self.walk(FACTS, 0..=highest, &mut |row| {
+        let select = match self.knows("SELECT retracted_at FROM fact") {
+            true => FACTS,
+            false => FACTS_BEFORE_RETRACTION,
+        };
+        let gaps = self.walk(select, 0..=highest, &mut |row| {
             saver.take(row);
             Ok(())
         })?;
@@ -282,7 +302,11 @@ impl Rescue<'_> {
         let unknown = found.unknown(&gaps);
         for (extent, ids, reason) in [
             (Extent::Partial, partial, "dates and sources were restored from the graph"),
-            (Extent::Partial, bare, "their dates, confidence and sources are lost"),
+            (
+                Extent::Partial,
+                bare,
+                "their dates, confidence and sources, and whether they were retracted, are lost",
+            ),
             (Extent::Lost, lost, "they could not be read, but an index still lists them"),
             (Extent::Lost, ids(broken), MALFORMED),
             (Extent::Doubtful, doubtful, "an index has rows that are not in the table"),
@@ -347,7 +371,7 @@ impl<'a> FactSaver<'a> {
         if !makes_sense(row).unwrap_or(false) {
             return Ok(false);
         }
-        let values = (0..15).map(|at| row.get::<_, Value>(at)).collect::<Result<Vec<_>, _>>()?;
+        let values = (0..16).map(|at| row.get::<_, Value>(at)).collect::<Result<Vec<_>, _>>()?;
         let [Value::Integer(subject), Value::Integer(predicate), Value::Integer(object)] =
             values[7..10]
         else {
@@ -356,7 +380,7 @@ impl<'a> FactSaver<'a> {
         if !self.insert(values, (subject, predicate, object))? {
             return Ok(false);
         }
-        if let Ok(by) = row.get::<_, i64>(15) {
+        if let Ok(by) = row.get::<_, i64>(16) {
             self.superseded.push((row.get(0)?, by));
         }
         Ok(true)
@@ -374,7 +398,8 @@ impl<'a> FactSaver<'a> {
         values.extend(in_graph.validity());
         values.extend([subject.into(), predicate.into(), object.into()]);
         values.extend(in_graph.source());
-        values.extend([in_graph.recorded_at.into(), self.now.into()]);
+        // The graph has only facts that are not retracted.
+        values.extend([in_graph.recorded_at.into(), self.now.into(), Value::Null]);
         if !self.insert(values, (subject, predicate, object))? {
             return Ok(false);
         }
@@ -395,8 +420,8 @@ impl<'a> FactSaver<'a> {
             .prepare_cached(
                 "INSERT INTO fact (id, valid_from, from_day, valid_to, to_day, until, \
                  confidence, subject, predicate, object, drawer, file, agent, recorded_at, \
-                 changed_at) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 changed_at, retracted_at) VALUES \
+                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
             )?
             .execute(params_from_iter(values));
         match saved {

@@ -7,7 +7,7 @@ use crate::facts::{Facts, about, code, fact, ids};
 #[test]
 fn stats_count_past_current_and_future_facts() {
     let mut facts = Facts::new();
-    let empty = facts.0.reader().snapshot().unwrap().fact_stats().unwrap();
+    let empty = facts.0.reader().snapshot().unwrap().fact_stats(None).unwrap();
     assert_eq!(empty, isolith_types::FactStats::default());
     facts.add("Max lives_in Berlin", "2020-01-01/2021-01-01");
     facts.add("Max lives_in Rome", "/2020-01-01");
@@ -15,7 +15,7 @@ fn stats_count_past_current_and_future_facts() {
     facts.add("Max Lives_In Bonn", "2999-01-01");
     facts.add("Max has membership", "2020-01-01/2999-01-01");
     facts.add("Max is tall", "");
-    let stats = facts.0.reader().snapshot().unwrap().fact_stats().unwrap();
+    let stats = facts.0.reader().snapshot().unwrap().fact_stats(None).unwrap();
     assert_eq!((stats.facts, stats.current, stats.past, stats.future), (6, 3, 2, 1));
     assert_eq!((stats.entities, stats.predicates), (7, 3));
 }
@@ -61,7 +61,7 @@ fn the_timeline_goes_from_the_past_to_the_future() {
     let reader = &mut facts.0.reader();
     let snapshot = reader.snapshot().unwrap();
     let timeline =
-        |entity, limit, offset| ids(&snapshot.fact_timeline(entity, limit, offset).unwrap());
+        |entity, limit, offset| ids(&snapshot.fact_timeline(entity, None, limit, offset).unwrap());
     assert_eq!(timeline(Some("max"), 10, 0), "f4 f3 f2 f1");
     assert_eq!(timeline(None, 10, 0), "f4 f5 f3 f2 f1");
     assert_eq!(timeline(None, 2, 1), "f5 f3");

@@ -463,7 +463,7 @@ fn invalid_facts_are_refused() {
         let error = facts.try_add(wrong.clone()).unwrap_err();
         assert_eq!(code(&error), Code::BadInput, "{wrong:?}");
     }
-    let stats = facts.0.reader().snapshot().unwrap().fact_stats().unwrap();
+    let stats = facts.0.reader().snapshot().unwrap().fact_stats(None).unwrap();
     assert_eq!((stats.facts, stats.entities), (0, 0), "nothing is left of them");
     // The maximum length is accepted.
     let longest = "é".repeat(500);
@@ -519,7 +519,9 @@ fn an_invalid_fact_in_a_batch_fails_alone() {
 #[test]
 fn tests_named_in_facts_md_exist() {
     let page = include_str!("../../../../docs/facts.md");
-    let tests = [include_str!("facts.rs"), include_str!("fact_queries.rs")].concat();
+    let tests =
+        [include_str!("facts.rs"), include_str!("fact_queries.rs"), include_str!("fact_truth.rs")]
+            .concat();
     let cases = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     let cases: Vec<&str> = cases.map(|(name, _)| name).filter(|it| !it.contains(' ')).collect();
     assert!(cases.len() > 20, "{cases:?}");

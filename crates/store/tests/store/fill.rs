@@ -1,9 +1,9 @@
 //! A store with a little of everything: the content of the schema fixtures.
 
 use isolith_protocol::{
-    AddFact, ChangeGraph, CypherQuery, DescribeEntity, FinishIndex, IndexKind, Key, Level,
-    LinkFiles, NoteGitFacts, RememberPoison, SegmentEntry, SupersedeFact, SwapPlan, SwapSegments,
-    Write,
+    AddFact, ChangeGraph, CypherQuery, DeclarePredicate, DescribeEntity, FinishIndex, IndexKind,
+    Key, Level, LinkFiles, NoteGitFacts, RememberPoison, RetractFact, SegmentEntry, SupersedeFact,
+    SwapPlan, SwapSegments, Write,
 };
 use isolith_types::{EntityPatch, ParsedFile, WhichFact};
 
@@ -84,6 +84,10 @@ fn fill_facts(store: &mut TestStore) {
     let add = AddFact { fact: fact("Max lives_in Berlin", "2020-01-01") };
     let old = WhichFact::Id(store.one(add).unwrap().reply.fact.id);
     store.one(SupersedeFact { change: superseding(old, "Köln", "2022-05-01") }).unwrap();
+    let wrong = AddFact { fact: fact("Eva lives_in Rome", "2019-01-01") };
+    let which = WhichFact::Id(store.one(wrong).unwrap().reply.fact.id);
+    store.one(RetractFact { which }).unwrap();
+    store.one(DeclarePredicate { name: "lives_in".to_owned(), single_valued: true }).unwrap();
     let patch = EntityPatch {
         name: "Max".to_owned(),
         add_aliases: vec!["Maxi".to_owned()],

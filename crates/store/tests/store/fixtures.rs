@@ -200,7 +200,7 @@ fn check_code(made_by: u32, snapshot: &Snapshot<'_>) {
 }
 
 fn check_facts(snapshot: &Snapshot<'_>) {
-    let facts = snapshot.fact_timeline(Some("MAXI"), 10, 0).unwrap();
+    let facts = snapshot.fact_timeline(Some("MAXI"), None, 10, 0).unwrap();
     let [berlin, cologne] = facts.as_slice() else { panic!("{facts:?}") };
     assert_eq!((berlin.object.as_str(), cologne.object.as_str()), ("Berlin", "Köln"));
     assert_eq!(berlin.valid_from.unwrap().to_string(), "2020-01-01");
@@ -301,7 +301,7 @@ fn a_store_of_version_2_is_still_read() {
     assert_eq!(file.changed_at, Some(1_600_000_000_000));
     assert_eq!(chunks[1].symbols[0].name, "main");
     assert_eq!(chunks[1].text.as_deref(), Some("fn main() {}"));
-    assert_eq!(snapshot.fact_stats().unwrap().facts, 0);
+    assert_eq!(snapshot.fact_stats(None).unwrap().facts, 0);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_store_of_version_3_is_still_read() {
         assert_eq!(reader.check(check, 10).unwrap(), [], "{check:?}");
     }
     let snapshot = reader.snapshot().unwrap();
-    let facts = snapshot.fact_timeline(Some("MAXI"), 10, 0).unwrap();
+    let facts = snapshot.fact_timeline(Some("MAXI"), None, 10, 0).unwrap();
     let [berlin, cologne] = facts.as_slice() else { panic!("{facts:?}") };
     assert_eq!((berlin.object.as_str(), cologne.object.as_str()), ("Berlin", "Köln"));
     assert_eq!(berlin.valid_from.unwrap().to_string(), "2020-01-01");

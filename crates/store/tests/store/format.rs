@@ -362,7 +362,10 @@ fn columns_with_json_and_numbers_match_format_md() {
 fn facts_match_format_md() {
     let store = closed();
     let db = database(&store.folder);
-    assert_eq!(strings(&db, "SELECT folded FROM entity ORDER BY id"), ["max", "berlin", "köln"]);
+    assert_eq!(
+        strings(&db, "SELECT folded FROM entity ORDER BY id"),
+        ["max", "berlin", "köln", "eva", "rome"]
+    );
     assert_eq!(strings(&db, "SELECT folded FROM alias"), ["maxi"]);
     assert_eq!(strings(&db, "SELECT folded FROM predicate"), ["lives in"]);
     // Superseded on 2022-05-01, in milliseconds since 1970.

@@ -13,6 +13,7 @@ mod doctor;
 mod fact_doctor;
 mod fact_graph;
 mod fact_queries;
+mod fact_truth;
 mod facts;
 mod file_texts;
 mod fill;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from .._call import Call, Endpoint, Moment, Plan, strings
 from .._model import Model, many
@@ -12,6 +12,10 @@ from .._operation import Asynchronous, Blocking, Page, listing, operation
 _ADD = Endpoint("POST", "/facts", keyed=True)
 _QUERY = Endpoint("GET", "/facts")
 _INVALIDATE = Endpoint("POST", "/facts/invalidate", keyed=True)
+_RETRACT = Endpoint("POST", "/facts/retract", keyed=True)
+_IMPORT = Endpoint("POST", "/facts/import", keyed=True)
+_PREDICATES = Endpoint("GET", "/facts/predicates")
+_DECLARE = Endpoint("PUT", "/facts/predicates/{name}", keyed=True)
 _SUPERSEDE = Endpoint("POST", "/facts/supersede", keyed=True)
 _TIMELINE = Endpoint("GET", "/facts/timeline")
 _STATS = Endpoint("GET", "/facts/stats")
@@ -35,7 +39,8 @@ class FactSource(Model):
 class Fact(Model):
     """A statement, true from ``valid_from`` until just before ``valid_to``.
 
-    ``current`` says whether it is true now.
+    ``current`` says whether it is true now, and ``state`` whether it was ``current``, ``past``,
+    ``future`` or ``retracted`` at the time that was asked about.
     """
 
     id: str
@@ -46,6 +51,8 @@ class Fact(Model):
     valid_to: str | None = None
     confidence: float = 1.0
     current: bool = False
+    state: str = "current"
+    retracted_at: str | None = None
     recorded_at: str | None = None
     superseded_by: str | None = None
     sources: list[FactSource] = many(FactSource)
@@ -69,6 +76,44 @@ class FactEnded(Model):
 
 
 @dataclass(frozen=True)
+class FactRetracted(Model):
+    """When a fact was retracted, and whether that was just now."""
+
+    id: str
+    retracted_at: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class RejectedFact(Model):
+    """Why the fact at ``row``, counted from 0, was not recorded."""
+
+    row: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class FactsImported(Model):
+    """What became of several facts."""
+
+    created: int
+    updated: int
+    unchanged: int
+    rejected: list[RejectedFact] = many(RejectedFact)
+    rejected_count: int = 0
+
+
+@dataclass(frozen=True)
+class Predicate(Model):
+    """A relation. If it is ``single_valued``, a subject has one object at a time."""
+
+    name: str
+    single_valued: bool = False
+    facts: int = 0
+
+
+@dataclass(frozen=True)
 class FactSuperseded(Model):
     """The new fact ``id`` replaces the fact ``old`` from ``at`` on."""
 
@@ -88,6 +133,7 @@ class FactStats(Model):
     future: int
     entities: int
     predicates: Any = None
+    retracted: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,22 +188,29 @@ class FactOperations:
     @listing
     def query(
         self,
-        entity: str,
+        entity: str | None = None,
         *,
+        text: str | None = None,
         as_of: Moment | None = None,
+        state: str | None = None,
         direction: str | None = None,
         predicate: str | None = None,
         page_size: int = 200,
     ) -> Callable[[Any], Call[Page[Fact]]]:
-        """Iterates over the facts about an entity, the current ones first.
+        """Iterates over the facts about an entity, or about all, the current ones first.
 
+        :param text: only facts in whose names all of these words occur
+        :param state: ``current``, ``past``, ``future`` or ``retracted``, at ``as_of`` or now; by
+            default all but retracted ones
         :param as_of: only facts that were true then; by default all, also past ones
         :param direction: ``out`` (the entity is the subject), ``in`` or ``both`` (the default)
         """
         return lambda cursor: _QUERY(
             _facts,
             entity=entity,
+            text=text,
             as_of=as_of,
+            state=state,
             direction=direction,
             predicate=predicate,
             limit=page_size,
@@ -187,6 +240,58 @@ class FactOperations:
             predicate=predicate,
             object=object,
             at=at,
+        )
+
+    @operation
+    def retract(
+        self,
+        id: str | None = None,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: str | None = None,
+        key: str | None = None,
+    ) -> Plan[FactRetracted]:
+        """Marks a fact as never true. It is kept, but only shown on request."""
+        return _RETRACT(
+            FactRetracted.from_json,
+            idempotency_key=key,
+            id=id,
+            subject=subject,
+            predicate=predicate,
+            object=object,
+        )
+
+    @operation
+    def add_many(
+        self, facts: Sequence[Mapping[str, Any]], *, key: str | None = None
+    ) -> Plan[FactsImported]:
+        """Records up to 500 facts, given as dictionaries with the arguments of :meth:`add`.
+
+        A fact that is refused does not affect the others.
+        """
+        return _IMPORT(FactsImported.from_json, idempotency_key=key, facts=list(facts))
+
+    @listing
+    def predicates(self, *, page_size: int = 200) -> Callable[[Any], Call[Page[Predicate]]]:
+        """Iterates over predicates by name."""
+
+        def parse(reply: Any) -> Page[Predicate]:
+            found = [Predicate.from_json(predicate) for predicate in reply["predicates"]]
+            return Page(found, reply.get("next_cursor"))
+
+        return lambda cursor: _PREDICATES(parse, limit=page_size, cursor=cursor)
+
+    @operation
+    def declare_predicate(
+        self, name: str, *, single_valued: bool, key: str | None = None
+    ) -> Plan[Predicate]:
+        """Declares whether a subject can have only one object of a predicate at a time.
+
+        :raises isolith.AlreadyExists: if existing facts contradict that
+        """
+        return _DECLARE(
+            Predicate.from_json, idempotency_key=key, name=name, single_valued=single_valued
         )
 
     @operation
@@ -220,15 +325,20 @@ class FactOperations:
 
     @listing
     def timeline(
-        self, entity: str | None = None, *, page_size: int = 200
+        self, entity: str | None = None, *, as_of: Moment | None = None, page_size: int = 200
     ) -> Callable[[Any], Call[Page[Fact]]]:
-        """Iterates over facts in the order in which they became true."""
-        return lambda cursor: _TIMELINE(_facts, entity=entity, limit=page_size, cursor=cursor)
+        """Iterates over facts in the order in which they became true, also retracted ones.
+
+        :param as_of: only facts that had become true by then
+        """
+        return lambda cursor: _TIMELINE(
+            _facts, entity=entity, as_of=as_of, limit=page_size, cursor=cursor
+        )
 
     @operation
-    def stats(self) -> Plan[FactStats]:
-        """How many facts there are: all, current, past and future ones."""
-        return _STATS(FactStats.from_json)
+    def stats(self, *, as_of: Moment | None = None) -> Plan[FactStats]:
+        """How many facts there are: all, current, past and future ones, now or at a time."""
+        return _STATS(FactStats.from_json, as_of=as_of)
 
     @listing
     def entities(

@@ -7,7 +7,9 @@ use super::{attribution, entities, state};
 use crate::facts::names::{self, FactName};
 use crate::facts::validity::Validity;
 use crate::facts::{id_of, number_of};
-use crate::read::facts::{StoredFact, entity_number, predicate_number, stored_fact, stored_facts};
+use crate::read::facts::{
+    StoredFact, entity_number, predicate_number, retracted_at, stored_fact, stored_facts,
+};
 use crate::sqlite::During;
 
 /// Ends a fact.
@@ -35,7 +37,13 @@ pub(super) fn supersede(work: Work<'_>, change: &Supersede) -> Result<FactSupers
     let ended = end(work, &old, at)?;
     let statement = state::Statement { subject: old.subject, predicate: old.predicate, object };
     let placed = state::state(work, statement, Validity::new(Some(at), None)?, &attribution)?;
-    if let Some(by) = old.superseded_by.filter(|by| *by != placed.id) {
+    let by = old.superseded_by.filter(|by| *by != placed.id);
+    let by = match by {
+        // What was never true can be replaced.
+        Some(by) if retracted_at(work.db, by)?.is_some() => None,
+        by => by,
+    };
+    if let Some(by) = by {
         let (old, by) = (id_of(old.id), id_of(by));
         let reason = format!("{old} is already superseded by {by}: supersede that one");
         return Err(StoreError::Invalid(reason));
@@ -73,17 +81,42 @@ fn end(work: Work<'_>, fact: &StoredFact, at: Moment) -> Result<EndedFact, Store
     Ok(EndedFact { id, valid_to: at, changed: true })
 }
 
-/// The fact that the request refers to.
+/// The fact with this id, retracted or not.
+pub(super) fn find_by_id(work: Work<'_>, id: &str) -> Result<StoredFact, StoreError> {
+    let number = number_of(id)?;
+    let missing = || StoreError::NoFact { what: id_of(number) };
+    stored_fact(work.db, number)?.ok_or_else(missing)
+}
+
+/// The fact that the request refers to, which is not retracted.
 fn find(work: Work<'_>, which: &WhichFact, at: Moment) -> Result<StoredFact, StoreError> {
     match which {
         WhichFact::Id(id) => {
-            let number = number_of(id)?;
-            let missing = || StoreError::NoFact { what: id_of(number) };
-            stored_fact(work.db, number)?.ok_or_else(missing)
+            let fact = find_by_id(work, id)?;
+            if retracted_at(work.db, fact.id)?.is_some() {
+                let reason = format!("{} was retracted: add what is true", id_of(fact.id));
+                return Err(StoreError::Invalid(reason));
+            }
+            Ok(fact)
         }
         WhichFact::Said { subject, predicate, object } => {
             find_said(work, subject, predicate, object.as_deref(), at)
         }
+    }
+}
+
+/// The only fact that says this, whether or not it has ended.
+pub(super) fn find_said_ever(
+    work: Work<'_>,
+    subject: &str,
+    predicate: &str,
+    object: Option<&str>,
+) -> Result<StoredFact, StoreError> {
+    let (mut there, missing) = facts_that_say(work, subject, predicate, object)?;
+    match there.len() {
+        0 => Err(missing),
+        1 => Ok(there.remove(0)),
+        _ => Err(several(&there)),
     }
 }
 
@@ -94,20 +127,44 @@ fn find_said(
     object: Option<&str>,
     at: Moment,
 ) -> Result<StoredFact, StoreError> {
+    let (there, missing) = facts_that_say(work, subject, predicate, object)?;
+    choose(there, object.is_none(), at.start())?.ok_or_else(|| match missing {
+        StoreError::NoFact { what } => {
+            StoreError::NoFact { what: format!("{what} that has not ended") }
+        }
+        other => other,
+    })
+}
+
+/// The facts that say this and are not retracted, and the error if none is meant.
+fn facts_that_say(
+    work: Work<'_>,
+    subject: &str,
+    predicate: &str,
+    object: Option<&str>,
+) -> Result<(Vec<StoredFact>, StoreError), StoreError> {
     let subject = FactName::of_entity("subject", subject)?;
     let predicate = FactName::of_predicate(predicate)?;
     let object = object.map(|object| FactName::of_entity("object", object)).transpose()?;
-    let missing = || {
-        let object = object.as_ref().map_or("…", |object| object.written.as_str());
-        let what = format!("\"{} {} {object}\"", subject.written, predicate.written);
-        StoreError::NoFact { what: format!("{what} that has not ended") }
+    let written = object.as_ref().map_or("…", |object| object.written.as_str());
+    let what = format!("\"{} {} {written}\"", subject.written, predicate.written);
+    let missing = StoreError::NoFact { what };
+    let number = |name: &FactName| entity_number(work.db, &name.folded);
+    let of = match &object {
+        None => None,
+        Some(object) => match number(object)? {
+            Some(number) => Some(number),
+            None => return Ok((Vec::new(), missing)),
+        },
     };
-    let number = |name: &FactName| entity_number(work.db, &name.folded)?.ok_or_else(missing);
-    let of = object.as_ref().map(number).transpose()?;
-    let statement = predicate_number(work.db, &predicate.folded)?.ok_or_else(missing)?;
-    let there = stored_facts(work.db, number(&subject)?, statement, of)?;
-    let is_ambiguous = object.is_none();
-    choose(there, is_ambiguous, at.start())?.ok_or_else(missing)
+    let known = (number(&subject)?, predicate_number(work.db, &predicate.folded)?);
+    let (Some(subject), Some(predicate)) = known else { return Ok((Vec::new(), missing)) };
+    Ok((stored_facts(work.db, subject, predicate, of)?, missing))
+}
+
+fn several(facts: &[StoredFact]) -> StoreError {
+    let ids: Vec<String> = facts.iter().take(5).map(|fact| id_of(fact.id)).collect();
+    StoreError::Invalid(format!("several facts match ({}): give an id", ids.join(", ")))
 }
 
 /// Prefers facts without an end, then those true at that time, then future ones, and last those
@@ -131,9 +188,7 @@ fn choose(
     let mut meant: Vec<StoredFact> =
         there.into_iter().filter(|fact| rank(fact) == Some(best)).collect();
     if ambiguous && meant.len() > 1 {
-        let ids: Vec<String> = meant.iter().take(5).map(|fact| id_of(fact.id)).collect();
-        let reason = format!("several facts match ({}): give an id", ids.join(", "));
-        return Err(StoreError::Invalid(reason));
+        return Err(several(&meant));
     }
     Ok(meant.pop())
 }

@@ -2,20 +2,22 @@
 
 mod end;
 mod entities;
+mod predicates;
+mod retract;
 mod state;
 
 use isolith_protocol::{
-    AddFact, DescribeEntity, Done, EntityDescribed, FactAdded, FactEnded, InvalidateFact,
-    StoreError, SupersedeFact,
+    AddFact, AddFacts, DescribeEntity, Done, EntityDescribed, FactAdded, FactEnded, FactsAdded,
+    InvalidateFact, StoreError, SupersedeFact,
 };
-use isolith_types::{AddedFact, NewFact, Provenance};
+use isolith_types::{AddedFact, FactOutcome, NewFact, Provenance};
 
 use super::{Perform, Work};
 use crate::facts::names::{self, FactName};
 use crate::facts::number_of;
 use crate::facts::validity::Validity;
 use crate::graph::{TruthGraph, query_failed};
-use crate::read::facts::entity_named;
+use crate::read::facts::{entity_named, entity_number, predicate_number};
 use state::{Attribution, Statement};
 
 impl Perform for AddFact {
@@ -24,6 +26,58 @@ impl Perform for AddFact {
         sync_facts(work, [&fact.id])?;
         Ok(FactAdded { fact }.into())
     }
+}
+
+/// Maximum number of facts per call.
+const MAX_FACTS: usize = 500;
+
+impl Perform for AddFacts {
+    fn perform(&self, work: Work<'_>) -> Result<Done<Self::Reply>, StoreError> {
+        if self.facts.len() > MAX_FACTS {
+            let given = self.facts.len();
+            let reason = format!("{given} facts in one call, at most {MAX_FACTS} are allowed");
+            return Err(StoreError::Invalid(reason));
+        }
+        let mut reply = FactsAdded::default();
+        for fact in &self.facts {
+            work.deadline.check("add facts")?;
+            reply.facts.push(match add(work, fact) {
+                Ok(added) => {
+                    reply.created += u64::from(added.created);
+                    reply.updated += u64::from(added.updated);
+                    FactOutcome::Stored(added)
+                }
+                Err(error) if concerns_one_fact(&error) => {
+                    reply.refused += 1;
+                    FactOutcome::Refused(error.to_failure())
+                }
+                Err(error) => return Err(error),
+            });
+        }
+        let changed = reply.facts.iter().filter_map(|outcome| match outcome {
+            FactOutcome::Stored(fact) if fact.created || fact.updated => Some(&fact.id),
+            FactOutcome::Stored(_) | FactOutcome::Refused(_) => None,
+        });
+        sync_facts(work, changed)?;
+        Ok(reply.into())
+    }
+
+    fn shorten(reply: &mut FactsAdded) -> bool {
+        let had = !reply.facts.is_empty();
+        reply.facts.clear();
+        had
+    }
+}
+
+/// Whether only the fact itself is at fault. Such an error is found before anything is written.
+fn concerns_one_fact(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Invalid(_)
+            | StoreError::TooLong { .. }
+            | StoreError::FactOverlaps { .. }
+            | StoreError::FactContradicts { .. }
+    )
 }
 
 impl Perform for InvalidateFact {
@@ -101,6 +155,12 @@ fn add(work: Work<'_>, fact: &NewFact) -> Result<AddedFact, StoreError> {
     let attribution = attribution(fact.confidence, &fact.provenance)?;
     let subject_type = names::type_of(fact.subject_type.as_deref())?;
     let object_type = names::type_of(fact.object_type.as_deref())?;
+    let known =
+        (entity_number(work.db, &subject.folded)?, predicate_number(work.db, &predicate.folded)?);
+    if let (Some(subject), Some(predicate)) = known {
+        let object = entity_number(work.db, &object.folded)?;
+        state::check(work, (subject, predicate), object, validity)?;
+    }
     let statement = Statement {
         subject: entities::find_or_make(work, &subject, subject_type)?.0,
         predicate: entities::predicate(work, &predicate)?,

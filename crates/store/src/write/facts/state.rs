@@ -5,7 +5,8 @@ use isolith_types::AddedFact;
 use super::super::Work;
 use crate::facts::id_of;
 use crate::facts::validity::{Fit, Validity};
-use crate::read::facts::{StoredFact, stored_facts};
+use crate::read::facts::{StoredFact, require_entity, stored_facts};
+use crate::read::predicates::{is_single_valued, require_predicate};
 use crate::sqlite::During;
 
 /// A statement, as ids.
@@ -47,9 +48,12 @@ pub(super) fn state(
     validity: Validity,
     attribution: &Attribution<'_>,
 ) -> Result<PlacedStatement, StoreError> {
-    let there =
-        stored_facts(work.db, statement.subject, statement.predicate, Some(statement.object))?;
-    match place(validity, &there, work.now)? {
+    let Statement { subject, predicate, object } = statement;
+    let there = stored_facts(work.db, subject, predicate, Some(object))?;
+    let same = place(validity, &there, work.now)?;
+    let result = same.map_or(validity, |(_, result)| result);
+    refuse_contradiction(work, (subject, predicate), Some(object), result)?;
+    match same {
         None => {
             let id =
                 insert(work, statement, validity, attribution).during(work.db, "add a fact")?;
@@ -61,6 +65,58 @@ pub(super) fn state(
             Ok(PlacedStatement { id: fact.id, created: false, updated })
         }
     }
+}
+
+/// Fails as [`state`] would for entities that exist, and changes nothing.
+pub(super) fn check(
+    work: Work<'_>,
+    (subject, predicate): (i64, i64),
+    object: Option<i64>,
+    validity: Validity,
+) -> Result<(), StoreError> {
+    let there = match object {
+        Some(_) => stored_facts(work.db, subject, predicate, object)?,
+        None => Vec::new(),
+    };
+    let result = place(validity, &there, work.now)?.map_or(validity, |(_, result)| result);
+    refuse_contradiction(work, (subject, predicate), object, result)
+}
+
+/// Fails if the predicate is single-valued and another object is known for some of this time.
+fn refuse_contradiction(
+    work: Work<'_>,
+    (subject, predicate): (i64, i64),
+    object: Option<i64>,
+    validity: Validity,
+) -> Result<(), StoreError> {
+    if !is_single_valued(work.db, predicate)? {
+        return Ok(());
+    }
+    let there = stored_facts(work.db, subject, predicate, None)?;
+    let mut others = there.iter().filter(|fact| Some(fact.object) != object);
+    let excludes =
+        |fact: &&StoredFact| validity.overlaps(fact.validity, fact.recorded_at, work.now);
+    match others.find(excludes) {
+        None => Ok(()),
+        Some(other) => Err(contradiction(work.db, other, validity)?),
+    }
+}
+
+/// The error for a fact that is excluded by another one.
+pub(super) fn contradiction(
+    db: &dyn Connection,
+    there: &StoredFact,
+    asked: Validity,
+) -> Result<StoreError, StoreError> {
+    let subject = require_entity(db, there.subject)?.name;
+    let predicate = require_predicate(db, there.predicate)?.name;
+    let object = require_entity(db, there.object)?.name;
+    Ok(StoreError::FactContradicts {
+        id: id_of(there.id),
+        rule: format!("{subject:?} has only one {predicate:?} at a time"),
+        there: format!("{object:?} {}", there.validity),
+        asked: asked.to_string(),
+    })
 }
 
 /// The existing fact that includes this statement, and its resulting validity.
