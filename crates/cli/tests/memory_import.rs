@@ -208,7 +208,7 @@ fn an_unreadable_file_is_reported_and_the_others_are_imported() {
     refused(&env, &["nowhere.json"], 4, "not_found");
     refused(&env, &["/dev/zero"], 3, "bad_input");
     assert_eq!(sources(&env), ["good.txt#1"]);
-    env.fails(&["memory", "import", "home", "--format", "text"], 3, "bad_input");
+    env.fails(&["memory", "import", "home", "--format", "drawers"], 3, "bad_input");
     env.fails(&["memory", "import", "home"], 4, "not_found");
 }
 

@@ -65,7 +65,8 @@ pub use isolith_protocol::{
     StoredRecord, TableEnd, TableHolds, ValueCounts, Which, WhichCollection, WhichDrawers,
 };
 pub use isolith_roles::{
-    Health, TranscriptCursor, TranscriptFormat, TranscriptOptions, entries as worker_roles,
+    Health, SkippedItems, TranscriptCursor, TranscriptFormat, TranscriptOptions,
+    entries as worker_roles,
 };
 pub use isolith_search::{CodeWeights, MemoryFit, MemoryWeights, SearchMode};
 pub use isolith_store::Durability;

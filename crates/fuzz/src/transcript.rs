@@ -3,7 +3,7 @@ use isolith_intake::transcript::{
 };
 
 /// The formats to read a file as; `None` detects the format.
-const FORMATS: [Option<Format>; 7] = [
+const FORMATS: [Option<Format>; 9] = [
     None,
     Some(Format::Drawers),
     Some(Format::Text),
@@ -11,6 +11,8 @@ const FORMATS: [Option<Format>; 7] = [
     Some(Format::Claude),
     Some(Format::Chatgpt),
     Some(Format::ClaudeCode),
+    Some(Format::Codex),
+    Some(Format::Gemini),
 ];
 
 /// Conversation exports: batch sizes and resuming must not change the drawers. An input is accepted

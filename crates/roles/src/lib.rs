@@ -25,7 +25,7 @@ pub use intake::{
 pub use isolith_fault::environment;
 pub use isolith_intake::records::Layout;
 pub use isolith_intake::transcript::{
-    Format as TranscriptFormat, TranscriptCursor, TranscriptOptions,
+    Format as TranscriptFormat, SkippedItems, TranscriptCursor, TranscriptOptions,
 };
 pub use operation::{Operation, Operations};
 pub use parse::{FileSummary, FileToParse, ParseJob, Parsed, Parser, ParserSettings};

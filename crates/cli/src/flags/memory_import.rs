@@ -11,7 +11,7 @@ use crate::memory::MemoryImportPlan;
 
 #[derive(Args)]
 pub(super) struct TypedImport {
-    /// Files to import, or a folder with sessions of Claude Code; - for standard input
+    /// Files to import, or a folder with sessions of agents or with notes; - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Format of the files
@@ -19,8 +19,8 @@ pub(super) struct TypedImport {
     format: TypedFormat,
     /// Wing of the drawers
     ///
-    /// By default that of each drawer, or general; for Claude Code the project's folder; for
-    /// other formats conversations.
+    /// By default that of each drawer, or general; for sessions of Claude Code and Codex the
+    /// project's folder; for a folder of notes its name; otherwise conversations.
     #[arg(long, value_name = "NAME")]
     wing: Option<String>,
     /// Room of the drawers
@@ -59,6 +59,10 @@ enum TypedFormat {
     Chatgpt,
     /// Sessions of Claude Code
     ClaudeCode,
+    /// Rollouts of Codex
+    Codex,
+    /// Sessions of Gemini CLI
+    Gemini,
 }
 
 impl TypedImport {
@@ -71,6 +75,8 @@ impl TypedImport {
             TypedFormat::Claude => Some(TranscriptFormat::Claude),
             TypedFormat::Chatgpt => Some(TranscriptFormat::Chatgpt),
             TypedFormat::ClaudeCode => Some(TranscriptFormat::ClaudeCode),
+            TypedFormat::Codex => Some(TranscriptFormat::Codex),
+            TypedFormat::Gemini => Some(TranscriptFormat::Gemini),
         };
         MemoryImportPlan {
             paths: self.files,

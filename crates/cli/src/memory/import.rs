@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use isolith_engine::{
-    EngineOptions, ImportOptions, ImportProgress, ImportReceipt, StorePlace, TranscriptFormat,
+    EngineOptions, ImportOptions, ImportProgress, ImportReceipt, SkippedItems, StorePlace,
     TranscriptOptions,
 };
 use isolith_types::{Code, Failure, counted};
 use serde::Serialize;
 use tempfile::{NamedTempFile, TempDir};
 
+use super::folder::{ImportFile, files_in};
 use crate::output::Output;
 use crate::session::{Session, interrupted};
 use crate::wording::left_out;
@@ -87,9 +88,10 @@ fn import_one(
     session: &mut Session,
     store: &StorePlace,
     plan: &MemoryImportPlan,
-    file: &Path,
+    import: &ImportFile,
     screen: &Arc<Screen>,
 ) -> ImportReceipt {
+    let file = &import.path;
     let failed =
         |error| ImportReceipt { error: Some(error), ..ImportReceipt::new(file.to_owned()) };
     let copied = match is_standard_input(file) {
@@ -99,10 +101,11 @@ fn import_one(
         },
         false => None,
     };
-    let name = if copied.is_some() { "stdin".into() } else { name_of(file) };
+    let name = if copied.is_some() { "stdin" } else { &import.name };
+    let wing = plan.turns.wing.clone().or_else(|| import.wing.clone());
     let options = ImportOptions {
-        file: copied.as_ref().map_or(file, NamedTempFile::path).to_owned(),
-        plan: TranscriptOptions { name, ..plan.turns.clone() },
+        file: copied.as_ref().map_or(file.as_path(), NamedTempFile::path).to_owned(),
+        plan: TranscriptOptions { name: name.to_owned(), wing, ..plan.turns.clone() },
         dry_run: plan.dry_run,
         patience: plan.patience,
         opened: None,
@@ -123,56 +126,20 @@ fn import_one(
     ImportReceipt { path: file.to_owned(), ..receipt }
 }
 
-/// Expands folders to the sessions of Claude Code in them.
-fn expand(plan: &MemoryImportPlan) -> Result<Vec<PathBuf>, Failure> {
+/// Expands folders to the files in them.
+fn expand(plan: &MemoryImportPlan) -> Result<Vec<ImportFile>, Failure> {
     let mut files = Vec::new();
     for path in &plan.paths {
-        if is_standard_input(path) || !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        if plan.turns.format.is_some_and(|format| format != TranscriptFormat::ClaudeCode) {
-            let message = format!("{} is a folder", path.display());
-            return Err(Failure::new(Code::BadInput, message)
-                .with_hint("name the files in it; only --format claude-code reads folders"));
-        }
-        let before = files.len();
-        collect_sessions(path, &mut files)?;
-        if files.len() == before {
-            let message = format!("{} contains no sessions of Claude Code", path.display());
-            return Err(Failure::new(Code::NotFound, message)
-                .with_hint("sessions are .jsonl files, usually in ~/.claude/projects"));
+        match is_standard_input(path) || !path.is_dir() {
+            true => files.push(ImportFile::single(path)),
+            false => files.extend(files_in(path, plan.turns.format)?),
         }
     }
     Ok(files)
 }
 
-fn collect_sessions(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let unread = |error: io::Error| {
-        Failure::new(Code::BadInput, format!("cannot read {}: {error}", folder.display()))
-    };
-    let entries: Result<Vec<_>, _> = fs::read_dir(folder).map_err(unread)?.collect();
-    let mut entries = entries.map_err(unread)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        // Links could lead anywhere, and subagents do not talk to people.
-        let kind = entry.file_type().map_err(unread)?;
-        if kind.is_dir() && name != "subagents" {
-            collect_sessions(&path, files)?;
-        } else if kind.is_file() && name.ends_with(".jsonl") && !name.starts_with("agent-") {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-fn name_of(file: &Path) -> String {
-    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Copies standard input to a file, because workers only read files and may have to read again.
@@ -239,18 +206,29 @@ fn report<'a>(
 }
 
 fn describe(text: &mut String, receipt: &ImportReceipt, dry_run: bool) {
-    let ImportReceipt { path, drawers, created, duplicates, skipped, .. } = receipt;
+    let ImportReceipt { path, drawers, created, duplicates, skipped, skipped_by, .. } = receipt;
     let Some(format) = receipt.format else { return };
     let counts = counts(*drawers, *created, *duplicates, dry_run);
     let _ = writeln!(text, "{} ({format}): {counts}", path.display());
     if *skipped > 0 {
-        let _ = writeln!(
-            text,
-            "  {} skipped: no user text, for example tool calls",
-            counted(*skipped, "part")
-        );
+        let parts = counted(*skipped, "part");
+        let _ = writeln!(text, "  {parts} skipped: {}", reasons(skipped_by));
     }
     text.push_str(&left_out(receipt.rejected_count, "part", &receipt.rejected));
+}
+
+/// Why parts are skipped, with their numbers.
+fn reasons(skipped: &SkippedItems) -> String {
+    let SkippedItems { events, hidden, subagents, inserted, without_text } = skipped;
+    let reasons = [
+        (events, "not messages"),
+        (hidden, "hidden or made by the program"),
+        (subagents, "of subagents"),
+        (inserted, "inserted by the program"),
+        (without_text, "without text, such as tool calls"),
+    ];
+    let given = reasons.into_iter().filter(|(count, _)| **count > 0);
+    given.map(|(count, reason)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
 }
 
 fn counts(drawers: u64, created: u64, duplicates: u64, dry_run: bool) -> String {
@@ -273,8 +251,8 @@ struct Screen {
 }
 
 impl Screen {
-    fn new(files: &[PathBuf], output: &Output) -> Self {
-        let total = files.iter().map(|file| size_of(file)).sum();
+    fn new(files: &[ImportFile], output: &Output) -> Self {
+        let total = files.iter().map(|file| size_of(&file.path)).sum();
         let bar = output.draws_progress().then(|| {
             let template = "importing {bar:30} {bytes}/{total_bytes}, {eta} left";
             // The template is constant; the plain style is only for the compiler.

@@ -1,6 +1,7 @@
 //! `isolith memory`.
 
 mod drawers;
+mod folder;
 mod import;
 mod input;
 mod list;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use isolate::{CallError, CallOptions, Pool, Role, Supervised};
 use isolith_protocol::MEMORY_COLLECTION;
 use isolith_roles::{
-    Intake, ReadTranscript, TranscriptBatch, TranscriptCursor, TranscriptFormat, TranscriptOptions,
+    Intake, ReadTranscript, SkippedItems, TranscriptBatch, TranscriptCursor, TranscriptFormat,
+    TranscriptOptions,
 };
 use isolith_types::{Code, Failure, Hint, NewDrawer, counted};
 use serde::Serialize;
@@ -53,6 +54,8 @@ pub struct ImportReceipt {
     pub duplicates: u64,
     /// Number of items that are not turns: tool calls, hidden messages.
     pub skipped: u64,
+    /// Their numbers by reason.
+    pub skipped_by: SkippedItems,
     /// The first rejected items.
     pub rejected: Vec<Rejected>,
     /// Number of rejected items.
@@ -177,7 +180,8 @@ impl<'a> Import<'a> {
             let TranscriptBatch { drawers, rows: of_drawers, problems, skipped, next, size } =
                 turns;
             receipt.drawers += drawers.len() as u64;
-            receipt.skipped += skipped;
+            receipt.skipped_by += skipped;
+            receipt.skipped = receipt.skipped_by.total();
             for problem in problems {
                 receipt.reject(problem.row, problem.reason);
             }
@@ -277,6 +281,7 @@ impl ImportReceipt {
             created: 0,
             duplicates: 0,
             skipped: 0,
+            skipped_by: SkippedItems::default(),
             rejected: Vec::new(),
             rejected_count: 0,
             retries: 0,

@@ -4,15 +4,15 @@ use isolith_types::NewDrawer;
 use serde::{Deserialize, Serialize};
 
 use crate::feed::{BufferedFeed, Content, Fault, Feed, Taken, next_member, take_line, take_value};
-use crate::transcript::claude_code::Session;
 use crate::transcript::conversation::Conversation;
 use crate::transcript::error::of_file;
 use crate::transcript::json::Json;
 use crate::transcript::prose::take_turn;
 use crate::transcript::recognize::{Form, recognize};
-use crate::transcript::turn::ItemOutcome;
+use crate::transcript::session::Session;
+use crate::transcript::turn::{ItemOutcome, SkippedItems};
 use crate::transcript::{
-    Format, MAX_ITEM_BYTES, TranscriptError, TranscriptOptions, claude_code, drawers,
+    Format, MAX_ITEM_BYTES, TranscriptError, TranscriptOptions, claude_code, codex, drawers,
 };
 
 /// Reads a file of conversations or drawers, in batches.
@@ -52,7 +52,7 @@ pub struct DrawerBatch {
     /// The unusable items.
     pub problems: Vec<Problem>,
     /// The number of items skipped because they are not turns.
-    pub skipped: u64,
+    pub skipped: SkippedItems,
 }
 
 /// Why an item of a file cannot be used.
@@ -199,6 +199,9 @@ impl<C: Content> Transcript<C> {
                             &mut self.cursor.session,
                             &self.options,
                         ),
+                        Format::Codex => {
+                            codex::parse_line(json, row, &mut self.cursor.session, &self.options)
+                        }
                         _ => drawers::parse_line(json, &self.options),
                     };
                     tally.add(row, outcome);
@@ -312,7 +315,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, row: u64, outcome: ItemOutcome) {
         match outcome {
-            ItemOutcome::Skipped => self.batch.skipped += 1,
+            ItemOutcome::Skipped(reason) => self.batch.skipped.count(reason),
             ItemOutcome::Problem(reason) => self.problem(row, reason),
             ItemOutcome::Drawer(drawer) => {
                 self.bytes += size_of(&drawer);

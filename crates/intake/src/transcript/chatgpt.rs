@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::transcript::conversation::{Conversation, Outline, too_many_messages};
 use crate::transcript::json::Json;
-use crate::transcript::turn::{ItemOutcome, Turn, add_paragraph, seconds};
+use crate::transcript::turn::{ItemOutcome, NotATurn, Turn, add_paragraph, seconds};
 use crate::transcript::{MAX_MESSAGES, TranscriptOptions};
 
 /// Scans a conversation.
@@ -38,9 +38,11 @@ pub(crate) fn message(
         metadata.fields(["is_visually_hidden_from_conversation", "model_slug"])?;
     let to_all = recipient.is_null() || recipient.is("all");
     if hidden.is_true() || !to_all || !(role.is("user") || role.is("assistant")) {
-        return Ok(ItemOutcome::Skipped);
+        return Ok(ItemOutcome::Skipped(NotATurn::Hidden));
     }
-    let Some(text) = message_text(content)? else { return Ok(ItemOutcome::Skipped) };
+    let Some(text) = message_text(content)? else {
+        return Ok(ItemOutcome::Skipped(NotATurn::WithoutText));
+    };
     let (role, model) = (role.some_text(), model.some_text());
     let date = create_time.number().and_then(seconds);
     let outline = &conversation.outline;

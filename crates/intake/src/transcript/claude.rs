@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::transcript::conversation::{Conversation, Outline, Sink, too_many_messages};
+use crate::transcript::TranscriptOptions;
+use crate::transcript::conversation::{Conversation, Outline, Sink, outline_of};
 use crate::transcript::json::Json;
 use crate::transcript::turn::{Turn, text_of_blocks};
-use crate::transcript::{MAX_MESSAGES, TranscriptOptions};
 
 /// Scans a conversation.
 pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
@@ -14,25 +14,13 @@ pub(crate) fn outline(conversation: Json<'_>) -> Result<Outline, String> {
     if !messages.is_list() {
         return Err("it has no list of chat_messages".to_owned());
     }
-    let mut outline = Outline {
+    let outline = Outline {
         id: uuid.some_text().map(Into::into),
         title: name.some_text().map(Into::into),
         started: created_at.some_text().map(Into::into),
         ..Outline::default()
     };
-    for message in messages.items() {
-        match message {
-            Ok(_) if outline.messages.len() == MAX_MESSAGES => {
-                outline.flaw = Some(too_many_messages());
-                break;
-            }
-            Ok(message) => outline.messages.push(message.range_in(conversation)),
-            Err(reason) => {
-                outline.flaw = Some(format!("message {}: {reason}", outline.messages.len() + 1));
-            }
-        }
-    }
-    Ok(outline)
+    Ok(outline_of(outline, messages, conversation))
 }
 
 /// Passes the text of a message and its attachments to the sink.

@@ -2,21 +2,10 @@
 
 use std::borrow::Cow;
 
-use isolith_types::Moment;
-use serde::{Deserialize, Serialize};
-
 use crate::transcript::TranscriptOptions;
 use crate::transcript::json::Json;
-use crate::transcript::turn::{ItemOutcome, Turn, text_of_blocks};
-
-/// The session of the current line. Wing and room come from its first event, because the folder may
-/// change during a session.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Session {
-    id: String,
-    wing: Option<String>,
-    room: String,
-}
+use crate::transcript::session::Session;
+use crate::transcript::turn::{ItemOutcome, NotATurn, Turn, text_of_blocks};
 
 /// Parses the event on a line.
 pub(crate) fn parse_line(
@@ -43,21 +32,29 @@ fn event(
     let keys = ["type", "message", "uuid", "sessionId", "timestamp", "cwd", "gitBranch"];
     let [kind, message, uuid, id, timestamp, cwd, branch] = line.fields(keys)?;
     if !(kind.is("user") || kind.is("assistant")) {
-        return Ok(ItemOutcome::Skipped);
+        return Ok(ItemOutcome::Skipped(NotATurn::Event));
     }
-    let keys = ["isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage"];
-    if line.fields(keys)?.iter().any(|flag| flag.is_true()) {
-        return Ok(ItemOutcome::Skipped);
+    let keys = ["isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage"];
+    let [is_subagent, hidden @ ..] = line.fields(keys)?.map(Json::is_true);
+    if is_subagent {
+        return Ok(ItemOutcome::Skipped(NotATurn::Subagent));
+    }
+    if hidden.contains(&true) {
+        return Ok(ItemOutcome::Skipped(NotATurn::Hidden));
     }
     let (id, date, cwd) = (id.some_text(), timestamp.some_text(), cwd.some_text());
     session.enter(id.as_deref(), date.as_deref(), cwd.as_deref());
     let [content, model] = message.fields(["content", "model"])?;
     if model.is("<synthetic>") {
-        return Ok(ItemOutcome::Skipped);
+        return Ok(ItemOutcome::Skipped(NotATurn::Hidden));
     }
-    let said = message_text(content)?;
-    let said = without_reminders(&said);
-    let Some(text) = without_commands(&said) else { return Ok(ItemOutcome::Skipped) };
+    let whole = message_text(content)?;
+    let said = without_reminders(&whole);
+    let Some(text) = without_commands(&said) else {
+        let had_text = !is_blank(&whole);
+        let reason = if had_text { NotATurn::Inserted } else { NotATurn::WithoutText };
+        return Ok(ItemOutcome::Skipped(reason));
+    };
     let source = match (uuid.some_text(), session.id.as_str()) {
         (Some(uuid), id) if !id.is_empty() => format!("claude-code:{id}:{uuid}"),
         _ => format!("{}#{number}", options.name),
@@ -80,32 +77,6 @@ fn event(
         ],
     };
     Ok(turn.into_outcome(options))
-}
-
-impl Session {
-    /// Starts a new session if the event belongs to another one.
-    fn enter(&mut self, id: Option<&str>, date: Option<&str>, cwd: Option<&str>) {
-        let id = id.unwrap_or("");
-        if self.id == id && !self.room.is_empty() {
-            return;
-        }
-        let start = date.and_then(|date| date.parse::<Moment>().ok());
-        let day = start.map(|start| Moment::day_of(start.start()).to_string());
-        let short: String = id.chars().take(8).collect();
-        let named: Vec<&str> = day
-            .as_deref()
-            .into_iter()
-            .chain([short.as_str()])
-            .filter(|it| !it.is_empty())
-            .collect();
-        *self = Self { id: id.to_owned(), wing: cwd.and_then(folder_name), room: named.join(" ") };
-    }
-}
-
-/// The last component of a Unix or Windows path.
-fn folder_name(path: &str) -> Option<String> {
-    let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
-    name.filter(|name| !name.is_empty() && !name.ends_with(':')).map(str::to_owned)
 }
 
 /// The text of a message, without thinking and tool calls.

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use crate::transcript::json::Json;
 use crate::transcript::turn::ItemOutcome;
-use crate::transcript::{Format, MAX_MESSAGES, TranscriptOptions, chatgpt, claude};
+use crate::transcript::{Format, MAX_MESSAGES, TranscriptOptions, chatgpt, claude, gemini};
 
 /// Receives the items of a message, and breaks when the batch is full.
 pub(crate) type Sink<'a> = dyn FnMut(ItemOutcome) -> ControlFlow<()> + 'a;
@@ -38,6 +38,7 @@ impl Conversation {
     pub(crate) fn read(json: Json<'_>, format: Format, number: u64) -> Self {
         let outline = match format {
             Format::Chatgpt => chatgpt::outline(json),
+            Format::Gemini => gemini::outline(json),
             _ => claude::outline(json),
         };
         let flawed = |reason| Outline { flaw: Some(reason), ..Outline::default() };
@@ -55,6 +56,7 @@ impl Conversation {
     ) -> ControlFlow<()> {
         let outcome = match self.format {
             Format::Chatgpt => chatgpt::message(self, message, at, options).map(&mut *sink),
+            Format::Gemini => gemini::message(self, message, at, options).map(&mut *sink),
             _ => claude::message(self, message, at, options, sink),
         };
         outcome
@@ -79,6 +81,27 @@ impl Conversation {
         let day = self.outline.started.as_deref().and_then(|started| started.get(..10));
         [self.outline.title.as_deref(), day]
     }
+}
+
+/// Adds the positions of the messages in a list of a conversation.
+pub(crate) fn outline_of(
+    mut outline: Outline,
+    messages: Json<'_>,
+    conversation: Json<'_>,
+) -> Outline {
+    for message in messages.items() {
+        match message {
+            Ok(_) if outline.messages.len() == MAX_MESSAGES => {
+                outline.flaw = Some(too_many_messages());
+                break;
+            }
+            Ok(message) => outline.messages.push(message.range_in(conversation)),
+            Err(reason) => {
+                outline.flaw = Some(format!("message {}: {reason}", outline.messages.len() + 1));
+            }
+        }
+    }
+    outline
 }
 
 pub(crate) fn too_many_messages() -> String {

@@ -7,19 +7,22 @@
 //!
 //! One turn becomes one drawer, verbatim, with the speaker as its author. Its source identifies
 //! the message, so that reading the same export again gives the same drawers. Thinking, tool calls
-//! and their results, hidden and empty messages are not turns; they are counted as skipped.
+//! and their results, hidden and empty messages are not turns; they are counted by reason.
 
 mod batch;
 mod chatgpt;
 mod claude;
 mod claude_code;
+mod codex;
 mod conversation;
 mod drawers;
 mod error;
+mod gemini;
 mod json;
 mod options;
 mod prose;
 mod recognize;
+mod session;
 mod turn;
 
 #[cfg(test)]
@@ -28,6 +31,7 @@ mod tests;
 pub use batch::{DrawerBatch, Problem, Transcript, TranscriptCursor};
 pub use error::TranscriptError;
 pub use options::{Format, TranscriptOptions};
+pub use turn::SkippedItems;
 
 /// The maximum size of a line, and of one conversation in an export.
 pub const MAX_ITEM_BYTES: usize = 64 << 20;

@@ -57,17 +57,23 @@ pub enum Format {
     Chatgpt,
     /// A Claude Code session.
     ClaudeCode,
+    /// A rollout of Codex.
+    Codex,
+    /// A session of Gemini CLI.
+    Gemini,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 6] = [
+    pub const ALL: [Format; 8] = [
         Format::Drawers,
         Format::Text,
         Format::Markdown,
         Format::Claude,
         Format::Chatgpt,
         Format::ClaudeCode,
+        Format::Codex,
+        Format::Gemini,
     ];
 
     /// The name used on the command line and in messages.
@@ -79,6 +85,8 @@ impl Format {
             Format::Claude => "claude",
             Format::Chatgpt => "chatgpt",
             Format::ClaudeCode => "claude-code",
+            Format::Codex => "codex",
+            Format::Gemini => "gemini",
         }
     }
 }

@@ -56,10 +56,10 @@ pub(crate) fn recognize(
     };
     match options.format {
         Some(format @ (Format::Text | Format::Markdown)) => prose(format),
-        Some(format @ (Format::Claude | Format::Chatgpt)) => {
+        Some(format @ (Format::Claude | Format::Chatgpt | Format::Gemini)) => {
             as_export(&JsonShape::of(content, start)?, format)
         }
-        Some(format @ (Format::Drawers | Format::ClaudeCode)) => {
+        Some(format @ (Format::Drawers | Format::ClaudeCode | Format::Codex)) => {
             if text.trim_ascii_start().first() == Some(&b'[') {
                 let found = "one list, not one object per line".to_owned();
                 return Err(TranscriptError::Other { format, found });
@@ -118,6 +118,8 @@ enum ObjectKind {
     Drawer,
     /// An event of a Claude Code session.
     Event,
+    /// An item of a Codex rollout.
+    RolloutItem,
     /// Anything else, with its first keys.
     Other(Vec<String>),
 }
@@ -182,6 +184,9 @@ impl JsonShape {
             ObjectKind::Event => {
                 Some(Recognized { format: Format::ClaudeCode, form: Form::Lines, start })
             }
+            ObjectKind::RolloutItem => {
+                Some(Recognized { format: Format::Codex, form: Form::Lines, start })
+            }
             _ => None,
         };
         match self {
@@ -191,7 +196,10 @@ impl JsonShape {
             JsonShape::One(start, ObjectKind::Conversation(format)) => {
                 Some(Recognized { format: *format, form: Form::One, start: *start })
             }
-            JsonShape::One(_, kind @ (ObjectKind::Drawer | ObjectKind::Event)) => lines(kind),
+            JsonShape::One(
+                _,
+                kind @ (ObjectKind::Drawer | ObjectKind::Event | ObjectKind::RolloutItem),
+            ) => lines(kind),
             // The first line may be invalid.
             _ if head.trim_ascii_start().first() == Some(&b'{') => head
                 .split(|byte| *byte == b'\n')
@@ -213,7 +221,7 @@ impl ObjectKind {
         peek(source)?;
         source.advance(1);
         let mut keys = Vec::new();
-        let (mut has_type, mut has_event_key) = (false, false);
+        let (mut has_type, mut has_event_key, mut has_payload) = (false, false, false);
         let mut first = true;
         while next_member(source, first, b'}')? {
             first = false;
@@ -225,7 +233,9 @@ impl ObjectKind {
                     return Ok(ObjectKind::Wrapper(source.offset()));
                 }
                 "text" => return Ok(ObjectKind::Drawer),
+                "projectHash" => return Ok(ObjectKind::Conversation(Format::Gemini)),
                 "type" => has_type = true,
+                "payload" => has_payload = true,
                 other => has_event_key |= EVENT_KEYS.contains(&other),
             }
             skip_value(source)?;
@@ -233,7 +243,11 @@ impl ObjectKind {
                 keys.push(key);
             }
         }
-        Ok(if has_type && has_event_key { ObjectKind::Event } else { ObjectKind::Other(keys) })
+        Ok(match (has_type, has_payload, has_event_key) {
+            (true, true, _) => ObjectKind::RolloutItem,
+            (true, false, true) => ObjectKind::Event,
+            _ => ObjectKind::Other(keys),
+        })
     }
 }
 
@@ -253,6 +267,7 @@ fn as_export(shape: &JsonShape, format: Format) -> Result<Recognized, Transcript
         }
         JsonShape::One(_, ObjectKind::Drawer) => Err(other("drawers")),
         JsonShape::One(_, ObjectKind::Event) => Err(other("a Claude Code session")),
+        JsonShape::One(_, ObjectKind::RolloutItem) => Err(other("a rollout of Codex")),
         JsonShape::One(..) => Err(other("an object without conversations")),
         JsonShape::NotJson => Err(other("no valid JSON")),
     }
@@ -296,4 +311,5 @@ fn unknown_json(text: &[u8]) -> TranscriptError {
 }
 
 const FORMATS: &str = "an export has conversations with chat_messages (Claude) or a mapping \
-    (ChatGPT), a session of Claude Code events with a type, a file of drawers a text in each line";
+    (ChatGPT), a session of Claude Code events with a type, a rollout of Codex a payload in each line, a \
+    session of Gemini CLI a projectHash, a file of drawers a text in each line";

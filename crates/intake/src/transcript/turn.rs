@@ -1,4 +1,5 @@
 use isolith_types::{LONGEST_DRAWER, Metadata, Moment, NewDrawer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::transcript::TranscriptOptions;
@@ -11,7 +12,66 @@ pub(crate) enum ItemOutcome {
     /// It is unusable, for this reason.
     Problem(String),
     /// It is not a turn.
-    Skipped,
+    Skipped(NotATurn),
+}
+
+/// Why an item is not a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotATurn {
+    /// It is no message.
+    Event,
+    /// It is a message that the client hides or made itself.
+    Hidden,
+    /// It belongs to a subagent.
+    Subagent,
+    /// The client inserted it, for example the output of a command.
+    Inserted,
+    /// It has no text, only tool calls, their results or thinking.
+    WithoutText,
+}
+
+/// The numbers of items that are not turns, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SkippedItems {
+    /// Events that are not messages.
+    pub events: u64,
+    /// Messages that the client hides or made itself: system messages, summaries.
+    pub hidden: u64,
+    /// Messages of subagents.
+    pub subagents: u64,
+    /// Texts that the client inserted, for example the output of a command.
+    pub inserted: u64,
+    /// Messages without text, for example tool calls and thinking.
+    pub without_text: u64,
+}
+
+impl SkippedItems {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let Self { events, hidden, subagents, inserted, without_text } = self;
+        events + hidden + subagents + inserted + without_text
+    }
+
+    pub(crate) fn count(&mut self, reason: NotATurn) {
+        let count = match reason {
+            NotATurn::Event => &mut self.events,
+            NotATurn::Hidden => &mut self.hidden,
+            NotATurn::Subagent => &mut self.subagents,
+            NotATurn::Inserted => &mut self.inserted,
+            NotATurn::WithoutText => &mut self.without_text,
+        };
+        *count += 1;
+    }
+}
+
+impl std::ops::AddAssign for SkippedItems {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.hidden += other.hidden;
+        self.subagents += other.subagents;
+        self.inserted += other.inserted;
+        self.without_text += other.without_text;
+    }
 }
 
 /// The wing if neither the options nor the format name one.
@@ -39,7 +99,7 @@ pub(crate) struct Turn<'a> {
 impl Turn<'_> {
     pub(crate) fn into_outcome(self, options: &TranscriptOptions) -> ItemOutcome {
         if self.text.trim().is_empty() {
-            return ItemOutcome::Skipped;
+            return ItemOutcome::Skipped(NotATurn::WithoutText);
         }
         if let Some(reason) = text_problem(self.text) {
             return ItemOutcome::Problem(reason);
@@ -75,7 +135,9 @@ pub(crate) fn text_of_blocks(blocks: Json<'_>) -> Result<Option<String>, String>
         let said = said.get_or_insert_default();
         let spoken_aloud = kind.is("voice_note") && text.is_null();
         let text = if spoken_aloud { transcript } else { text };
-        if (kind.is("text") || kind.is("voice_note")) && !text.is_null() {
+        let is_text =
+            ["text", "input_text", "output_text", "voice_note"].iter().any(|it| kind.is(it));
+        if is_text && !text.is_null() {
             let text = text.text().map_err(|reason| format!("text {reason}"))?;
             add_paragraph(said, &text);
         }

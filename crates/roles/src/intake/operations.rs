@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use isolith_history::History;
 use isolith_intake::records::{Cursor, Layout};
-use isolith_intake::transcript::{Problem, TranscriptCursor, TranscriptOptions};
+use isolith_intake::transcript::{Problem, SkippedItems, TranscriptCursor, TranscriptOptions};
 use isolith_protocol::Records;
 use isolith_types::{Metric, NewDrawer};
 use serde::{Deserialize, Serialize};
@@ -97,8 +97,8 @@ pub struct TranscriptBatch {
     pub rows: Vec<u64>,
     /// Items that could not be used.
     pub problems: Vec<Problem>,
-    /// Number of skipped items without user text.
-    pub skipped: u64,
+    /// Numbers of skipped items, by reason.
+    pub skipped: SkippedItems,
     /// Where the next batch starts, or the end.
     pub next: TranscriptCursor,
     /// Size of the file in bytes.

@@ -53,7 +53,7 @@ fn claude() -> Value {
 #[test]
 fn claude_conversations_become_drawers() {
     let (format, batch) = read("conversations.json", claude().to_string());
-    assert_eq!((format, batch.skipped, problems(&batch)), (Format::Claude, 2, vec![]));
+    assert_eq!((format, batch.skipped.total(), problems(&batch)), (Format::Claude, 2, vec![]));
     let found: Vec<String> = batch.drawers.iter().map(shown).collect();
     assert_eq!(
         found,
@@ -125,7 +125,7 @@ fn chatgpt() -> Value {
 #[test]
 fn chatgpt_conversations_follow_the_current_branch() {
     let (format, batch) = read("conversations-000.json", chatgpt().to_string());
-    assert_eq!((format, batch.skipped, problems(&batch)), (Format::Chatgpt, 6, vec![]));
+    assert_eq!((format, batch.skipped.total(), problems(&batch)), (Format::Chatgpt, 6, vec![]));
     assert_eq!(
         said(&batch),
         [
@@ -210,7 +210,7 @@ fn claude_code_sessions_become_drawers() {
         later,
     ]);
     let (format, batch) = read("6e6b9dd1-aaaa.jsonl", &content);
-    assert_eq!((format, batch.skipped, problems(&batch)), (Format::ClaudeCode, 12, vec![]));
+    assert_eq!((format, batch.skipped.total(), problems(&batch)), (Format::ClaudeCode, 12, vec![]));
     assert_eq!(
         said(&batch),
         [

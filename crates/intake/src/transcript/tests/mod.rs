@@ -1,3 +1,4 @@
+mod agents;
 mod exports;
 mod hostile;
 mod properties;

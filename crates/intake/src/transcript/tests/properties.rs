@@ -95,7 +95,7 @@ proptest! {
             content[at] = byte;
         }
         content.truncate(cut.index(content.len() * 4).max(1));
-        for format in [None, Some(Format::Claude), Some(Format::Chatgpt), Some(Format::ClaudeCode), Some(Format::Drawers)] {
+        for format in [None, Some(Format::Claude), Some(Format::Chatgpt), Some(Format::ClaudeCode), Some(Format::Codex), Some(Format::Gemini), Some(Format::Drawers)] {
             let _ = gather(&options(format), &content, (1, 50), true);
         }
     }
