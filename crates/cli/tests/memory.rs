@@ -123,7 +123,7 @@ fn poor_matches_are_weak() {
     let topic = "restore a scratched photograph";
     for (question, weak) in [("peanut allergies", false), ("deploys", false), (topic, true)] {
         let found = env.json(&["memory", "search", question]);
-        assert_eq!(keys(&found), ["degraded", "hits", "took_ms", "weak"]);
+        assert_eq!(keys(&found), ["degraded", "hits", "period", "took_ms", "weak"]);
         assert_eq!(found["weak"], weak, "{question}: {found}");
         assert!(!found["hits"].as_array().unwrap().is_empty(), "{question}: {found}");
         let shown = env.run(&["memory", "search", question]);
@@ -390,4 +390,35 @@ fn all_drawers_can_be_exported_and_imported() {
         listed
     };
     assert_eq!(drawers(&other), drawers(&env));
+}
+
+#[test]
+fn dates_in_a_question_narrow_the_search() {
+    let env = TestEnv::new();
+    for (text, date) in [
+        ("The build moved to the new runner.", "2026-05-04"),
+        ("The build moved back to the old runner.", "2026-10-20"),
+    ] {
+        env.json(&["memory", "add", text, "--date", date]);
+    }
+    let dates = |arguments: &[&str]| {
+        let found = env.json(&[&["memory", "search"], arguments].concat());
+        let hits = found["hits"].as_array().unwrap();
+        let dates: Vec<_> =
+            hits.iter().map(|hit| hit["date"].as_str().unwrap().to_owned()).collect();
+        (dates.join(" "), found["period"].clone())
+    };
+    let may = json!({ "since": "2026-05-01", "until": "2026-05-31" });
+    assert_eq!(dates(&["where did the build move in May 2026"]), ("2026-05-04".into(), may));
+    let month = ["where did the build move last month", "--now", "2026-11-18"];
+    let (found, period) = dates(&month);
+    assert_eq!((found.as_str(), &period["since"]), ("2026-10-20", &json!("2026-10-01")));
+    // Without drawers of that time, or with other dates, all are searched.
+    let all = |arguments: &[&str]| {
+        let (found, period) = dates(arguments);
+        assert_eq!((found.split(' ').count(), period), (2, Value::Null), "{arguments:?}");
+    };
+    all(&["where did the build move in June 2020"]);
+    all(&["where did the build move in May 2026", "--any-date"]);
+    all(&["where did the build move in May 2026", "--since", "2026-01-01"]);
 }

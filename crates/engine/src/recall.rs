@@ -1,10 +1,10 @@
 //! Memory search.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolith_protocol::{MEMORY_COLLECTION, MemoryFound, SearchMemory};
 use isolith_search::{MemoryFit, MemoryWeights, SearchMode};
-use isolith_types::{Code, DrawerFilter, DrawerHit, Failure};
+use isolith_types::{Code, DrawerFilter, DrawerHit, Failure, Moment, Period};
 
 use crate::open::Engine;
 
@@ -22,6 +22,9 @@ pub struct MemorySearch {
     pub limit: u32,
     /// Which drawers are searched.
     pub filter: DrawerFilter,
+    /// The day on which the question is asked, from which "last week" counts. Dates in it are
+    /// ignored if not given, or if the filter has dates.
+    pub asked: Option<Moment>,
     /// Weights of the ranking signals; for evaluations.
     pub weights: MemoryWeights,
 }
@@ -34,8 +37,23 @@ impl MemorySearch {
             mode: SearchMode::Hybrid,
             limit,
             filter: DrawerFilter::default(),
+            asked: now(),
             weights: MemoryWeights::default(),
         }
+    }
+}
+
+fn now() -> Option<Moment> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(now.as_millis()).ok().map(Moment::instant)
+}
+
+impl MemorySearch {
+    /// The period that the question names, unless dates are given.
+    fn named_period(&self) -> Option<Period> {
+        let has_dates = self.filter.since.is_some() || self.filter.until.is_some();
+        let asked = self.asked.filter(|_| !has_dates)?;
+        Period::in_text(&self.text, asked)
     }
 }
 
@@ -48,6 +66,8 @@ pub struct MemoryHits {
     pub fit: MemoryFit,
     /// Whether nothing fits the query well.
     pub weak: bool,
+    /// The period that the question names, if only drawers of that time were searched.
+    pub period: Option<Period>,
     /// Why the answer is incomplete.
     pub degraded: Option<String>,
     /// How long it took.
@@ -61,6 +81,7 @@ impl MemoryHits {
             hits: Vec::new(),
             fit: MemoryFit::default(),
             weak: true,
+            period: None,
             degraded: None,
             took: Duration::ZERO,
         }
@@ -68,7 +89,8 @@ impl MemoryHits {
 }
 
 impl Engine {
-    /// Searches the drawers.
+    /// Searches the drawers. If the question names a period, only drawers of that time are hits,
+    /// unless there are none, or only others fit well.
     ///
     /// # Errors
     /// `bad_input` for a blank query; any error of a read.
@@ -83,11 +105,32 @@ impl Engine {
             return Err(Failure::new(Code::TooLarge, message).with_hint("shorten the query"));
         }
         self.load_quarantine().await;
+        if let Some(period) = search.named_period() {
+            let Period { since, until } = period;
+            let filter = DrawerFilter { since, until, ..search.filter.clone() };
+            let narrowed = self.find_drawers(search, filter, started).await?;
+            let narrowed = MemoryHits { period: Some(period), ..narrowed };
+            if !narrowed.weak {
+                return Ok(narrowed);
+            }
+            let all = self.find_drawers(search, search.filter.clone(), started).await?;
+            let is_worse = narrowed.hits.is_empty() || !all.weak;
+            return Ok(if is_worse { all } else { narrowed });
+        }
+        self.find_drawers(search, search.filter.clone(), started).await
+    }
+
+    async fn find_drawers(
+        &self,
+        search: &MemorySearch,
+        filter: DrawerFilter,
+        started: Instant,
+    ) -> Result<MemoryHits, Failure> {
         let query = SearchMemory {
             text: search.text.clone(),
             mode: search.mode,
             limit: search.limit,
-            filter: search.filter.clone(),
+            filter,
             weights: search.weights.clone(),
         };
         let answered = self.ask_for(query).await?;
@@ -96,6 +139,6 @@ impl Engine {
             self.fold_later(MEMORY_COLLECTION);
         }
         self.quarantine_segments(MEMORY_COLLECTION, &searched, answered.blamed).await;
-        Ok(MemoryHits { hits, fit, weak, degraded, took: started.elapsed() })
+        Ok(MemoryHits { hits, fit, weak, period: None, degraded, took: started.elapsed() })
     }
 }

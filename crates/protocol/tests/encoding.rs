@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 
 use isolate_types::Bulk;
 use isolith_protocol::{
-    Action, AddCollection, AddDrawers, AddFact, AddFacts, AddRoot, ChangeCollection, ChangeGraph, ClearFiles,
-    CopyFiles, CreateCollection, CreateDatabase, CreateTenant, CypherQuery, DeclarePredicate, DeleteCollection,
-    DeleteDatabase, DeleteDrawers, DeleteRecords, DescribeEntity, DrawerVectors, ENCODING,
-    FinishIndex, ForgetPoison, GraphSegmentEntry, GraphTable, ImportGraph, IndexKind,
-    InvalidateFact, Level, LinkFiles, LoadStep, MoveFile, NoteGitFacts, Patch, Purge, PutFiles,
-    PutMode, PutRecords, QuarantineGraphSegment, QuarantineSegments, ReadJob, Records, Recount,
-    RememberPoison, RemoveFiles, RemoveRoot, RenameCollection, ResetDatabases, RetractFact, SaveCheckpoint,
-    SegmentEntry, SetCodeModel, SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments,
-    TableHolds, Tidy, TouchFiles, UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
+    Action, AddCollection, AddDrawers, AddFact, AddFacts, AddRoot, ChangeCollection, ChangeGraph,
+    ClearFiles, CopyFiles, CreateCollection, CreateDatabase, CreateTenant, CypherQuery,
+    DeclarePredicate, DeleteCollection, DeleteDatabase, DeleteDrawers, DeleteRecords,
+    DescribeEntity, DrawerVectors, ENCODING, FinishIndex, ForgetPoison, GraphSegmentEntry,
+    GraphTable, ImportGraph, IndexKind, InvalidateFact, Level, LinkFiles, LoadStep, MoveFile,
+    NoteGitFacts, Patch, Purge, PutFiles, PutMode, PutRecords, QuarantineGraphSegment,
+    QuarantineSegments, ReadJob, Records, Recount, RememberPoison, RemoveFiles, RemoveRoot,
+    RenameCollection, ResetDatabases, RetractFact, SaveCheckpoint, SegmentEntry, SetCodeModel,
+    SupersedeFact, SwapGraphSegment, SwapPlan, SwapSegments, TableHolds, Tidy, TouchFiles,
+    UpdateDrawer, UpdateRecords, UpdateTenant, Which, WhichDrawers,
 };
 use isolith_types::{
     CollectionSpec, DatabaseName, DrawerPatch, EntityPatch, FileVersion, Metadata, Metric,
@@ -85,8 +86,18 @@ fn spec() -> CollectionSpec {
 
 /// One sample of every operation, in the order of `write_operations!`.
 fn samples() -> Vec<Action> {
-    [records(), code(), memory(), facts(), graph(), upkeep(), databases(), vec![checkpoint()], more_facts()]
-        .concat()
+    [
+        records(),
+        code(),
+        memory(),
+        facts(),
+        graph(),
+        upkeep(),
+        databases(),
+        vec![checkpoint()],
+        more_facts(),
+    ]
+    .concat()
 }
 
 fn records() -> Vec<Action> {

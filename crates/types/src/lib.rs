@@ -16,6 +16,7 @@ mod hint;
 mod memory;
 mod metadata;
 mod moment;
+mod period;
 
 pub use code::{Chunk, ChunkKind, FileVersion, ParsedFile, Symbol, SymbolKind, trim_blank_ends};
 pub use code_graph::{
@@ -45,3 +46,4 @@ pub use memory::{
 };
 pub use metadata::{Metadata, MetadataError, Scalar, Value};
 pub use moment::{InvalidMoment, Moment};
+pub use period::Period;

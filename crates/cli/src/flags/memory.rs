@@ -198,6 +198,15 @@ pub(super) struct TypedMemorySearch {
     mode: TypedMode,
     #[command(flatten)]
     filter: TypedWhere,
+    /// Ignore dates in the question
+    ///
+    /// Otherwise a question with "in May 2026", "last week" or "two months ago" finds drawers
+    /// of that time, unless only others fit. --since and --until have the same effect.
+    #[arg(help_heading = "Filters", long)]
+    any_date: bool,
+    /// Day from which dates such as "last week" count [default: today]
+    #[arg(help_heading = "Filters", long, value_name = "WHEN", conflicts_with = "any_date")]
+    now: Option<String>,
     /// Maximum number of results [default: limits.results, or 10]
     #[arg(long, short = 'n', help_heading = "Output", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: Option<u32>,
@@ -377,7 +386,11 @@ impl TypedMemorySearch {
     fn command(self, context: &Context<'_>) -> Result<DrawerCommand, Failure> {
         let (text, filter) = (self.query.join(" "), self.filter.filter()?);
         let usual = MemorySearch::new(&text, context.results(self.limit, DEFAULT_RESULTS)?);
-        let search = MemorySearch { mode: self.mode.into(), filter, ..usual };
+        let asked = match self.any_date {
+            true => None,
+            false => moment(self.now)?.or(usual.asked),
+        };
+        let search = MemorySearch { mode: self.mode.into(), filter, asked, ..usual };
         Ok(DrawerCommand::Search { search: Box::new(search), lines: self.jsonl })
     }
 }

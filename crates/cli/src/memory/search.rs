@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use isolith_engine::MemoryHits;
-use isolith_types::{DrawerHit, Failure};
+use isolith_types::{DrawerHit, Failure, Moment, Period};
 use serde_json::{Value, json};
 
 use super::show::{about, day};
@@ -20,12 +20,17 @@ pub(super) fn print(
     lines: bool,
     output: &Output,
 ) -> Result<(), Failure> {
-    let MemoryHits { hits, weak, degraded, took, .. } = found;
+    let MemoryHits { hits, weak, period, degraded, took, .. } = found;
     if let Some(degraded) = &degraded {
         output.note(&format!("results may be incomplete: {degraded}"));
     }
     if weak && !hits.is_empty() {
         output.note("nothing fits well; these are the closest matches");
+    }
+    if let Some(Period { since, until }) = period {
+        let end = |day: Option<Moment>| day.map_or("…".to_owned(), |day| day.to_string());
+        let (since, until) = (end(since), end(until));
+        output.note(&format!("only drawers from {since} to {until}; --any-date searches all"));
     }
     let text = hits_for_people(&hits, question, &output.paint());
     let hits: Vec<Value> = hits.into_iter().map(document).collect();
@@ -33,7 +38,10 @@ pub(super) fn print(
         return output.lines(&hits);
     }
     let took_ms = (took.as_secs_f64() * 1e5).round() / 1e2;
-    let document = json!({ "hits": hits, "degraded": degraded, "weak": weak, "took_ms": took_ms });
+    let period = period.map(|Period { since, until }| json!({ "since": since, "until": until }));
+    let document = json!({
+        "hits": hits, "degraded": degraded, "weak": weak, "period": period, "took_ms": took_ms,
+    });
     output.result(&document, &text)
 }
 

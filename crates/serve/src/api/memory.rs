@@ -18,7 +18,7 @@ use crate::tools::memory::{
     ListedDrawers, MemoryList, list_drawers, memory_add, memory_check_duplicate, memory_delete,
     memory_get, memory_update,
 };
-use crate::tools::recall::{SearchMemory, find_drawers};
+use crate::tools::recall::{NamedPeriod, SearchMemory, find_drawers};
 use crate::tools::session::{memory_checkpoint, memory_wake_up};
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -141,6 +141,8 @@ struct MemoryAnswer {
     degraded: Option<String>,
     /// What the budget left out.
     cut: Option<String>,
+    /// The dates in the question: only drawers of that time were searched.
+    period: Option<NamedPeriod>,
     took_ms: u64,
 }
 
@@ -156,13 +158,15 @@ struct MemoryHitAnswer {
 }
 
 impl From<MemoryHits> for MemoryAnswer {
-    fn from(MemoryHits { hits, weak, degraded, took, .. }: MemoryHits) -> Self {
+    fn from(MemoryHits { hits, weak, period, degraded, took, .. }: MemoryHits) -> Self {
         let hit = |DrawerHit { drawer, passage, score, why }: DrawerHit| {
             let drawer = drawer.into();
             MemoryHitAnswer { drawer, passage, score, why }
         };
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        Self { hits: hits.into_iter().map(hit).collect(), weak, degraded, cut: None, took_ms }
+        let period = period.map(NamedPeriod::from);
+        let hits = hits.into_iter().map(hit).collect();
+        Self { hits, weak, degraded, cut: None, period, took_ms }
     }
 }
 

@@ -237,6 +237,7 @@ struct FactRow {
     confidence: f64,
     current: bool,
     /// At as_of, or now
+    #[schemars(skip)]
     state: &'static str,
 }
 

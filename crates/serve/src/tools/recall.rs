@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use isolith_engine::{MemoryHits, MemorySearch};
-use isolith_types::{DrawerFilter, DrawerHit, Failure, Moment};
+use isolith_types::{DrawerFilter, DrawerHit, Failure, Moment, Period};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,23 @@ struct MemoryResults {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     cut: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    period: Option<NamedPeriod>,
+}
+
+/// The dates in the question: only drawers of that time were searched.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct NamedPeriod {
+    since: Option<String>,
+    until: Option<String>,
+}
+
+impl From<Period> for NamedPeriod {
+    fn from(Period { since, until }: Period) -> Self {
+        let day = |day: Option<Moment>| day.map(|day| day.to_string());
+        Self { since: day(since), until: day(until) }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -99,9 +116,9 @@ struct DrawerResult {
 
 impl From<MemoryHits> for MemoryResults {
     fn from(found: MemoryHits) -> Self {
-        let MemoryHits { hits, degraded, weak, .. } = found;
+        let MemoryHits { hits, degraded, weak, period, .. } = found;
         let hits = hits.into_iter().map(DrawerResult::from).collect();
-        Self { hits, degraded, weak, cut: None }
+        Self { hits, degraded, weak, cut: None, period: period.map(NamedPeriod::from) }
     }
 }
 
@@ -126,6 +143,11 @@ impl ToolAnswer for MemoryResults {
             true => "nothing fits well; these are the closest matches\n".to_owned(),
             false => String::new(),
         };
+        if let Some(NamedPeriod { since, until }) = &self.period {
+            let (since, until) = (since.as_deref(), until.as_deref());
+            let (since, until) = (since.unwrap_or("…"), until.unwrap_or("…"));
+            let _ = writeln!(text, "only from {since} to {until}, as the question says");
+        }
         for hit in &self.hits {
             let DrawerResult { id, wing, room, .. } = hit;
             let date = hit.date.as_deref().map_or(String::new(), |date| format!(" {date}"));

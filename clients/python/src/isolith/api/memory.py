@@ -59,12 +59,14 @@ class MemoryHits(Model, Rows[MemoryHit]):
     """Hits, the best first.
 
     ``weak`` says that nothing fits the query well, ``degraded`` why the answer is incomplete.
+    ``period`` has the days ``since`` and ``until`` to which dates in the question narrowed it.
     """
 
     hits: list[MemoryHit] = many(MemoryHit)
     weak: bool = False
     degraded: str | None = None
     cut: str | None = None
+    period: dict[str, str | None] | None = None
     took_ms: int = 0
 
     def _items(self) -> list[MemoryHit]:
