@@ -13,7 +13,8 @@ use std::fmt::Debug;
 
 use isolate_types::Bulk;
 use isolith_types::{
-    CollectionInfo, Database, DatabaseName, Drawer, Entity, Fact, FactStats, Predicate, Tenant, Wing,
+    CollectionInfo, Database, DatabaseName, Drawer, Entity, Fact, FactStats, Predicate, Tenant,
+    Wing,
 };
 use serde::{Deserialize, Serialize};
 

@@ -136,7 +136,8 @@ fn sets_contain_what_was_inserted() {
 #[test]
 fn remembered_folders_change_nothing() {
     let mut roles = PathRoles::default();
-    for path in ["src/a.rs", "tests/a.rs", "src/tests/b.rs", "tests/vendor/c.go", "a.rs", "src/b.rs"]
+    for path in
+        ["src/a.rs", "tests/a.rs", "src/tests/b.rs", "tests/vendor/c.go", "a.rs", "src/b.rs"]
     {
         for _ in 0..2 {
             assert_eq!(roles.of(path), file_roles(path), "{path}");
