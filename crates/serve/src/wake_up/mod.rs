@@ -148,7 +148,7 @@ fn advice(wings: &[String], is_empty: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isolith_types::{Drawer, Metadata, Moment, Room, Wing};
+    use isolith_types::{Drawer, FactState, Metadata, Moment, Room, Wing};
 
     use super::*;
 
@@ -182,6 +182,8 @@ mod tests {
             sources: Vec::new(),
             recorded_at: Moment::instant(0),
             current: true,
+            state: FactState::Current,
+            retracted_at: None,
             superseded_by: None,
         }
     }
