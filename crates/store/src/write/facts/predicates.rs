@@ -33,10 +33,10 @@ fn refuse_contradictions(work: Work<'_>, predicate: i64) -> Result<(), StoreErro
     let mut lasting: Option<&StoredFact> = None;
     for fact in &facts {
         let before = lasting.filter(|before| before.subject == fact.subject);
-        if let Some(before) = before.filter(|before| before.validity.outlasts(certain_from(fact))) {
-            if before.object != fact.object {
-                return Err(state::contradiction(work.db, before, fact.validity)?);
-            }
+        if let Some(before) = before.filter(|before| before.validity.outlasts(certain_from(fact)))
+            && before.object != fact.object
+        {
+            return Err(state::contradiction(work.db, before, fact.validity)?);
         }
         let lasts = |fact: &StoredFact| fact.validity.until.unwrap_or(i64::MAX);
         if before.is_none_or(|before| lasts(before) < lasts(fact)) {
