@@ -75,11 +75,11 @@ fn a_drill_reports_each_fault() {
         ("Accept", "text/event-stream"),
         ("Connection", "close"),
     ];
-    let all = events(server.begin("POST /v1/drill", &kind, r#"{"count": 3}"#));
+    let all = events(server.begin("POST /v1/drill", &kind, r#"{"count": 28}"#));
     let (name, report) = all.last().unwrap();
     assert_eq!(
         (name.as_str(), &report["passed"], &report["injected"]),
-        ("result", &json!(true), &json!(3)),
+        ("result", &json!(true), &json!(28)),
         "{report}"
     );
     let steps: Vec<&Value> =

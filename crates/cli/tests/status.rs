@@ -37,7 +37,7 @@ fn a_store_without_fronts_has_a_status() {
     for empty in ["workers", "fronts", "warnings"] {
         assert_eq!(report[empty], Value::Array(Vec::new()), "{report:#}");
     }
-    assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &15.into()));
+    assert_eq!((&report["quarantine"], &report["schema"]), (&0.into(), &17.into()));
     assert!(report["crashes"].is_object() && report["disk_bytes"].as_u64().unwrap() > 0);
     let text = String::from_utf8(env.run(&["status"]).stdout).unwrap();
     assert!(text.contains("no server or watcher is running"), "{text}");

@@ -22,13 +22,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "fact_add",
             Effect::AddOnce,
-            "Record a statement as subject, predicate, object and when it is true. Use it for what can change: jobs, owners, versions. For longer text use memory_add. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\",\"object\":\"Acme\"}",
+            "Record a statement and when it is true. Use it for what can change: jobs, owners, versions. For text use memory_add. Example: {\"subject\":\"Ann\",\"predicate\":\"works_at\",\"object\":\"Acme\"}",
             fact_add,
         ),
         Tool::new(
             "fact_query",
             Effect::Read,
-            "List facts about a person, project or thing, or with words, now or at a date. Use it for who, where, which and since when. For notes use memory_search. Example: {\"entity\":\"Ann\"}",
+            "List facts about a person, project or thing, now or at a date. Use it for who and since when. For notes use memory_search. Example: {\"entity\":\"Ann\"}",
             fact_query,
         ),
         Tool::new(
@@ -132,16 +132,16 @@ impl ToolAnswer for FactAdded {
 pub(crate) struct FactQuery {
     /// Name or alias
     entity: Option<String>,
-    /// Words in the names
+    /// Words in names
     text: Option<String>,
     /// YYYY-MM-DD
     #[schemars(with = "Option<String>")]
     as_of: Option<Moment>,
-    /// Default: all but retracted
+    /// Default: not retracted
     state: Option<FactState>,
     #[serde(default)]
     direction: FactDirection,
-    /// Only this relation
+    /// Relation
     predicate: Option<String>,
     /// Default 200
     limit: Option<u32>,

@@ -23,7 +23,7 @@ pub(super) fn tool() -> Tool {
     Tool::new(
         "index_project",
         Effect::AddOnce,
-        "Index the project's code. Use it once, if search_code answers no_store. Not later: edits are indexed by themselves. Example: {}",
+        "Index the project's code. Use it if search_code answers no_store. Not later: edits are indexed by themselves. Example: {}",
         index_project,
     )
 }

@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_add",
             Effect::AddOnce,
-            "Remember a text, word for word. Use it when the user says to remember, note or keep something. For what can change (who, where, which version) use fact_add. Example: {\"text\":\"Ann prefers tabs.\",\"wing\":\"ann\",\"room\":\"style\"}",
+            "Remember a text, word for word. Use it when the user says to remember or note something. For what can change (who, where, which version) use fact_add. Example: {\"text\":\"Ann prefers tabs.\",\"wing\":\"ann\",\"room\":\"style\"}",
             memory_add,
         ),
         Tool::new(

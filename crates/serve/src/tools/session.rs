@@ -15,13 +15,13 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "memory_wake_up",
             Effect::Read,
-            "Return what to know before work begins: project, open ends, decisions, facts, diary. Use it once, when a session begins. For a question use memory_search. Example: {}",
+            "Return what to know before work begins: project, open ends, decisions, facts. Use it when a session begins. For a question use memory_search. Example: {}",
             memory_wake_up,
         ),
         Tool::new(
             "memory_checkpoint",
             Effect::Add,
-            "Save what a session leaves behind, all or nothing: texts, facts, a diary entry. Use it when work is done or context runs out. For one text use memory_add. Example: {\"wing\":\"shop\",\"diary\":\"Chose SQLite.\"}",
+            "Save the texts, facts and diary entry of a session, all or nothing. Use it when work is done or context runs out. For one text use memory_add. Example: {\"wing\":\"shop\",\"diary\":\"Chose SQLite.\"}",
             memory_checkpoint,
         ),
     ]
@@ -93,13 +93,13 @@ impl ToolAnswer for WakeUpAnswer {
 pub(crate) struct SessionCheckpoint {
     /// Person or project
     wing: String,
-    /// To store verbatim
+    /// Texts
     #[serde(default)]
     drawers: Vec<CheckpointDrawer>,
-    /// Statements to record
+    /// Statements
     #[serde(default)]
     facts: Vec<CheckpointFact>,
-    /// What was done, and is next
+    /// Done and next
     diary: Option<String>,
     /// Your name
     agent: Option<String>,
