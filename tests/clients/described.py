@@ -30,6 +30,7 @@ REQUESTS = (
     ("GET", "/v1/code/chunks?path=greetings.py", None),
     ("GET", "/v1/code/map?limit=5", None),
     ("POST", "/v1/graph/query", {"query": "MATCH p = (a)-[r]->(b) RETURN p, r, a.name, 1.5, [1], {k: null}"}),
+    ("POST", "/v1/graph/import", {"nodes": {"label": "Person", "key": "id"}, "columns": ["id:int", "name"], "rows": "1,Ada\n2,Max\n"}),
     ("GET", "/v1/graph/callers?symbol=greet", None),
     ("GET", "/v1/graph/callees?symbol=greetings.py%23part", None),
     ("GET", "/v1/graph/path?from=greet&to=part", None),

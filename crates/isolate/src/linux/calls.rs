@@ -134,7 +134,7 @@ const PROGRAMS_AND_SYSTEM: [i64; 49] = [
     libc::SYS_swapoff,
     libc::SYS_reboot,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -157,6 +157,12 @@ const ARCHITECTURE_SPECIFIC: [i64; 6] = [
     libc::SYS_iopl,
     libc::SYS_ioperm,
 ];
+
+/// `libc` does not name it for musl on this architecture.
+#[cfg(all(target_arch = "aarch64", target_env = "musl"))]
+const KEXEC_FILE_LOAD: i64 = 294;
+#[cfg(not(all(target_arch = "aarch64", target_env = "musl")))]
+const KEXEC_FILE_LOAD: i64 = libc::SYS_kexec_file_load;
 
 /// Too new for the library that names the others; the numbers are the same everywhere.
 const FCHMODAT2: i64 = 452;
