@@ -148,17 +148,21 @@ function settings(graph: Graph, latest: () => Latest) {
 /** Moves nodes a little in each frame until the time is over; returns how to stop. */
 function layOut(graph: Graph): () => void {
   if (graph.order < 2) return () => undefined;
-  let [spent, frame] = [0, 0];
   const settings = { ...forceAtlas2.inferSettings(graph), gravity: 1, barnesHutOptimize: graph.order > 300, adjustSizes: false };
+  const start = performance.now();
+  const end = start + Math.min(LAYOUT_MS, 400 + graph.order * 4);
+  let [last, frame] = [start, 0];
   const step = () => {
     const began = performance.now();
+    // Where drawing is slow, fewer frames with more work each.
+    const budget = Math.max(FRAME_MS, (began - last) / 2);
+    last = began;
     let rounds = 0;
-    while (performance.now() - began < FRAME_MS && rounds < 20) {
+    while (performance.now() - began < budget && rounds < 20) {
       forceAtlas2.assign(graph, { iterations: 1, settings });
       rounds += 1;
     }
-    spent += performance.now() - began;
-    if (spent < Math.min(LAYOUT_MS, 400 + graph.order * 4)) frame = requestAnimationFrame(step);
+    if (performance.now() < end) frame = requestAnimationFrame(step);
   };
   frame = requestAnimationFrame(step);
   return () => cancelAnimationFrame(frame);
