@@ -112,6 +112,7 @@ kernels! {
 }
 
 /// Maximum number of bytes to prefetch; the processor's own prefetcher takes over from there.
+#[cfg(target_arch = "x86_64")]
 const PREFETCHED: usize = 2048;
 
 /// Prefetches bytes that will be needed soon.
