@@ -20,6 +20,11 @@ NOT_CALLED = {
     "GET /collections/{collection}/records": "POST /collections/{collection}/get takes the same",
     "GET /collections/{collection}/values": "POST takes the same, and filters",
     "GET /jobs/{id}/events": "a call that starts a job gets its events itself",
+    "GET /code/map": "for the pages, which draw it",
+    "GET /collections/{collection}/projection": "for the pages, which draw it",
+    "GET /status/events": "for the pages; `status` has the same",
+    "POST /drill": "for the pages; `isolith drill` does the same",
+    "POST /quarantine/release": "for the pages; `isolith doctor --quarantine` does the same",
 }
 
 # Arguments that no method passes on, and why.
