@@ -528,9 +528,7 @@ class GraphOperations:
         def parse(reply: Any) -> List[Hotspot]:
             return [Hotspot.from_json(hotspot) for hotspot in reply["hotspots"]]
 
-        return _HOTSPOTS(
-            parse, by=by, path=path, tests=tests, candidates=candidates, limit=limit
-        )
+        return _HOTSPOTS(parse, by=by, path=path, tests=tests, candidates=candidates, limit=limit)
 
     @operation
     def stats(self) -> Plan[GraphStats]:

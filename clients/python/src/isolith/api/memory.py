@@ -370,7 +370,6 @@ class MemoryOperations:
 
         return _READ_DIARY(parse, agent=agent, date=date, limit=limit)
 
-
     @operation
     def wake_up(self, *, wing: str | None = None, budget: int | None = None) -> Plan[WakeUp]:
         """What is worth knowing when a session begins.
